@@ -31,9 +31,15 @@ static int write_csv(cli_call *cli, const brim_runs *runs) {
   return status;
 }
 
-/* What is not the file that was read before has no texts on the page. */
-static int read_texts(cli_call *cli, const cli_inference *in, const brim_source_options *source, brim_judged *judged) {
-  const int status = brim_judged_read_texts(judged, in->paths, in->path_count, source, &cli->error);
+/* Rows of a pipe have no texts, nor has what is not the file that was read before. */
+static int read_texts(cli_call *cli, const cli_inference *in, cli_columns *columns, brim_judged *judged) {
+  brim_source_options source;
+  for (int i = 0; i < in->path_count; i++)
+    if (cli_is_pipe(in->paths[i]))
+      return BRIM_OK;
+  BRIM_TRY(cli_source_options(cli, false, &source));
+  BRIM_TRY(cli_columns_find(cli, in->paths, in->path_count, brim_model_task(in->model), columns, &source));
+  const int status = brim_judged_read_texts(judged, in->paths, in->path_count, &source, &cli->error);
   if (status != BRIM_E_MISMATCH)
     return status;
   cli_no_texts(cli, &cli->error);
@@ -42,18 +48,10 @@ static int read_texts(cli_call *cli, const cli_inference *in, const brim_source_
 
 static int page_predictions(cli_call *cli, brim_page *page, const cli_inference *in) {
   brim_judged judged;
-  brim_source_options source;
   cli_columns columns = {0};
-  bool gone = false; /* rows of a pipe, which have no texts then */
-  for (int i = 0; i < in->path_count; i++)
-    gone = gone || cli_is_pipe(in->paths[i]);
   int status = brim_judge_dataset(cli->runtime, in->model, in->dataset, &in->options, NULL, &judged, &cli->error);
-  if (!status && !gone)
-    status = cli_source_options(cli, false, &source);
-  if (!status && !gone)
-    status = cli_columns_find(cli, in->paths, in->path_count, brim_model_task(in->model), &columns, &source);
-  if (!status && !gone)
-    status = read_texts(cli, in, &source, &judged);
+  if (!status)
+    status = read_texts(cli, in, &columns, &judged);
   if (!status)
     status = brim_page_judged(page, &judged, "", true, &cli->error);
   cli_columns_free(&columns);

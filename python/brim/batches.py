@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any, Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Sequence
 
 from . import _core, kinds as _kinds, runtime as _runtime
 from .errors import MismatchError, UsageError
@@ -220,6 +220,14 @@ def _remake_batch(arrays, numbers, pad_id, values, labelled, types, layout, epoc
     return Batch(core, pad_id=pad_id, values=values, labelled=labelled, types=types, layout=layout, epoch=epoch, index=index)
 
 
+def saved_place(state: Mapping[str, Any], plan: Callable[[int], Any]) -> tuple[int, int]:
+    """The epoch of a saved state and the batches of it that were taken; plan: the batches of an epoch."""
+    epoch, batch = (saved_number(name, state[name]) for name in ("epoch", "batch"))
+    if batch > len(plan(epoch)):
+        raise MismatchError(f"the state is after {batch} batches, and there are {len(plan(epoch))} here")
+    return epoch, batch
+
+
 def saved_number(name: str, value: Any) -> int:
     """Of a saved state, which may hold any value."""
     if type(value) is not int or not 0 <= value <= MOST:
@@ -403,10 +411,7 @@ class Batches:
         for name in sorted(set(mine) | set(its)):
             if mine.get(name) != its.get(name):
                 raise MismatchError(f"the state was saved with {name} {its.get(name)!r}, and it is {mine.get(name)!r} here")
-        epoch, batch = (saved_number(name, state[name]) for name in ("epoch", "batch"))
-        if batch > len(self.plan(epoch)):
-            raise MismatchError(f"the state is after {batch} batches, and there are {len(self.plan(epoch))} here")
-        self._epoch, self._start, self._running = epoch, batch, None
+        (self._epoch, self._start), self._running = saved_place(state, self.plan), None
 
 
 class _BatchIterator:

@@ -8,12 +8,13 @@ import warnings
 from collections.abc import Mapping
 from typing import Any, Callable, Iterable, Iterator, NamedTuple, Sequence, SupportsIndex, Unpack, overload
 
-from . import _core, blocks as _blocks, kinds as _kinds, options as _options, rows as _rows, runtime as _runtime, shapes as _shapes
+from . import (_core, blocks as _blocks, files as _files, holders as _holders, kinds as _kinds, options as _options, rows as _rows, runtime as _runtime,
+               shapes as _shapes, tables as _tables, words as _words)
 from .batches import Batches
 from .blocks import Block
 from .errors import CellError, Error, MismatchError, UsageError
 from .keywords import BatchOptions, FileOptions, TextOptions
-from .labels import Labels, _label_texts, _labels, natural, originals
+from .labels import Labels, _label_texts, _labels, kept, _missing, natural, originals
 from .layout import Layout
 from .options import MOST, whole
 from .tokenizer import Tokenizer, _tokenizer
@@ -177,11 +178,11 @@ class Dataset:
         runtime = runtime or _runtime.default()
         tokenizer = _tokenizer(tokenizer, runtime)
         labels = _labels(labels, runtime, task)
-        paths = _rows.paths_of(files)
-        if _rows.table_files(paths):
+        paths = _files.paths_of(files)
+        if _files.table_files(paths):
             _refuse_of_text_files(paths[0], skip_damaged=skip_damaged, where=where, delimiter=delimiter, cache=cache, quote=quote, max_record=max_record)
-            stamp = _rows.stamp_of(paths)
-            made = cls.of(_rows.read_tables(paths), tokenizer, labelled=need_label, labels=labels, task=task, max_length=max_length,
+            stamp = _files.stamp_of(paths)
+            made = cls.of(_files.read_tables(paths), tokenizer, labelled=need_label, labels=labels, task=task, max_length=max_length,
                           text_column=text_column, pair_column=pair_column, label_column=label_column, min_chars=min_chars,
                           truncation=truncation, special_tokens=special_tokens, missing_label=missing_label, runtime=runtime,
                           truncation_side=truncation_side, windows=windows, max_windows=max_windows, text_columns=text_columns, least_columns=least_columns, paired=paired, numbering=numbering, blocks=blocks,
@@ -189,15 +190,15 @@ class Dataset:
             made._stamp = stamp
             return made
         if need_label is None:
-            need_label = numbering is None and format != "txt" and not all(_rows.plain_name(p).endswith(".txt") or p == "-" for p in paths)
+            need_label = numbering is None and format != "txt" and not all(_files.plain_name(p).endswith(".txt") or p == "-" for p in paths)
         options = {"max_length": max_length, "task": task, "need_label": need_label, "text_column": text_column,
                    "pair_column": pair_column, "label_column": label_column, "format": format, "no_header": not header,
                    "min_chars": min_chars, "skip_damaged": skip_damaged, "skip_unlabelled": _skips(missing_label), "delimiter": delimiter, "cache": None if cache is None else os.fsencode(cache),
                    "truncation": truncation, "no_special_tokens": not special_tokens, "quote": quote, "max_record": max_record,
                    "truncation_side": truncation_side, **_windows(windows, max_windows, numbering, max_length), "text_columns": None if text_columns is None else [str(name) for name in text_columns],
-                   "seen_columns": text_columns is not None and not isinstance(text_columns, _rows.Found), "least_columns": least_columns, "most_texts": most_texts, "paired": paired, "numbering": numbering, "blocks": _blocks.of_files(blocks),
+                   "seen_columns": text_columns is not None and not isinstance(text_columns, _holders.Found), "least_columns": least_columns, "most_texts": most_texts, "paired": paired, "numbering": numbering, "blocks": _blocks.of_files(blocks),
                    **_prompts(prompts)}
-        core = _core.dataset_load(runtime, tokenizer._core, _rows.encoded(paths), _where(where), labels._core if labels else None, dict(options), progress)
+        core = _core.dataset_load(runtime, tokenizer._core, _files.encoded(paths), _where(where), labels._core if labels else None, dict(options), progress)
         return cls(core, tokenizer, runtime, encode=options)._with_values_of(labels)
 
     @classmethod
@@ -233,8 +234,8 @@ class Dataset:
         tokenizer = _tokenizer(tokenizer, runtime)
         values = None
         if labels is not None:
-            given = [None if _rows._missing(label) else label for label in _rows.as_list(labels)]
-            labels, mapping, task = _label_texts(given, task, mapping)
+            given = [None if _missing(label) else label for label in _holders.as_list(labels)]
+            labels, mapping, task = _label_texts(given, task, kept(mapping))
             values = originals(given)
         if most_texts is not None:
             whole("most_texts", most_texts, 1)
@@ -254,7 +255,7 @@ class Dataset:
         return cls._of_columns(_rows.of_rows(rows), tokenizer, **options)
 
     @classmethod
-    def _of_columns(cls, columns: "_rows.Columns", tokenizer: Tokenizer, *, mapping=None, **options) -> "Dataset":
+    def _of_columns(cls, columns: "_holders.Columns", tokenizer: Tokenizer, *, mapping=None, **options) -> "Dataset":
         names = _classes(columns.names, options.get("task")) if mapping is None and columns.labels is not None else mapping
         return cls.from_texts(columns.texts, tokenizer, pairs=columns.pairs, labels=columns.labels, mapping=names, **options)
 
@@ -275,19 +276,19 @@ class Dataset:
         tokenizer = _tokenizer(tokenizer, runtime)
         if not any(hasattr(table, name) for name in ("__arrow_c_stream__", "column_names", "columns")):
             raise TypeError(f"table: one of pyarrow, pandas, polars or datasets is needed, not {table!r:.60}")
-        found = _rows.of_table(table, text_column, pair_column, label_column, labels)
+        found = _tables.of_table(table, text_column, pair_column, label_column, labels)
         rest = {"task": task, "max_length": max_length, "min_chars": min_chars, "truncation": truncation, "special_tokens": special_tokens,
                 "truncation_side": truncation_side, "windows": windows, "max_windows": max_windows, "missing_label": missing_label, "numbering": numbering,
                 "prompts": prompts}
         numbers = _blocks.of_columns(blocks, lambda name: _rows.numbers_of(table, name))
-        if isinstance(found, _rows.Columns):
+        if isinstance(found, _holders.Columns):
             return cls._of_columns(found, tokenizer, mapping=mapping, runtime=runtime, blocks=numbers, **rest)
         known = _labels(_classes(found.names, task) if mapping is None else mapping, runtime, task)
         options = {"max_length": max_length, "task": task, "need_label": found.label is not None, "min_chars": min_chars,
                    "skip_unlabelled": _skips(missing_label), "truncation": truncation, "no_special_tokens": not special_tokens,
                    "truncation_side": truncation_side, **_windows(windows, max_windows, numbering, max_length), "numbering": numbering,
                    "blocks": _blocks.of_arrays(numbers, len(table) if numbers else 0), **_prompts(prompts)}
-        kind = _rows.label_kind(found.table, found.label)
+        kind = _tables.label_kind(found.table, found.label)
         core = _core.dataset_arrow(runtime, tokenizer._core, found.table.__arrow_c_stream__(), found.text, found.pair, found.label,
                                    known._core if known else None, dict(options))
         return cls(core, tokenizer, runtime, encode=options)._with_values_of(known, kind)
@@ -308,7 +309,7 @@ class Dataset:
         """
         columns = {"text_column": text_column, "pair_column": pair_column, "label_column": label_column}
         if isinstance(data, Dataset):
-            refuse_encoded(data, **columns, text_columns=text_columns, blocks=blocks)
+            refuse_encoded(data, **columns, text_columns=text_columns, blocks=blocks, **_options.that_read(options))
             return data
         if labelled is None and options.get("numbering"):
             labelled = False
@@ -317,7 +318,7 @@ class Dataset:
         how = {"labelled": labelled, "labels": labels, "task": task, **columns, "text_columns": text_columns, "least_columns": least_columns, "paired": paired, "blocks": blocks}
         cls._refuse_idle(how)
         runtime = options.pop("runtime", None) or _runtime.default()
-        found = cls._of(_rows.kept(data), _tokenizer(tokenizer, runtime), **how, runtime=runtime, **options)
+        found = cls._of(_holders.kept(data), _tokenizer(tokenizer, runtime), **how, runtime=runtime, **options)
         if _shapes.of(task).bare and found.firsts is None and not found.has_pairs and blocks is None:
             raise UsageError(f'task="{task}" is of rows of several texts, and these have one each: name their columns by text_columns, or give brim.train the rows')
         if labelled is None and found.labels is None and not (_shapes.of(task).made or _shapes.of(task).optional):
@@ -353,9 +354,9 @@ class Dataset:
                 except MismatchError as error:
                     failed.append(error)
             raise max(failed, key=_reached)
-        in_files = _rows.is_files(data)
+        in_files = _files.is_files(data)
         if in_files and text_columns is not None:
-            how |= {**several, "text_columns": text_columns if isinstance(text_columns, _rows.Found) else [str(name) for name in text_columns]}
+            how |= {**several, "text_columns": text_columns if isinstance(text_columns, _holders.Found) else [str(name) for name in text_columns]}
             labelled = how.pop("labelled")
             return cls.from_files(data, tokenizer, labels=labels, need_label=bool(labelled or how["label_column"]), blocks=blocks, runtime=runtime, **how)
         if not in_files:
@@ -365,7 +366,7 @@ class Dataset:
         labelled = how.pop("labelled")
         if in_files:
             return cls.from_files(data, tokenizer, labels=labels, need_label=labelled, blocks=blocks, runtime=runtime, **how)
-        if _rows.is_table(data) and text_columns is None:
+        if _holders.is_table(data) and text_columns is None:
             return cls.from_arrow(data, tokenizer, labels=labelled, mapping=labels, blocks=blocks, runtime=runtime, **how)
         how["blocks"] = _blocks.of_columns(blocks, lambda name: _rows.numbers_of(data, name))
         text, pair, label = (how.pop(name) for name in ("text_column", "pair_column", "label_column"))
@@ -381,7 +382,7 @@ class Dataset:
     @classmethod
     def _of_several(cls, data, tokenizer, several, label, **how) -> "Dataset":
         labels = _rows.column_of(data, label) if label else None
-        counted = labels is not None and any(isinstance(_rows.as_list(one), (list, tuple)) for one in labels)
+        counted = labels is not None and any(isinstance(_holders.as_list(one), (list, tuple)) for one in labels)
         texts, pairs = _rows.several(data, [*map(str, several["text_columns"])], several["least_columns"], several["paired"], counted, how.get("min_chars") or 0)
         return cls.from_texts(texts, tokenizer, pairs=pairs, labels=labels, **how)
 
@@ -392,14 +393,14 @@ class Dataset:
         known = labels if labels is None or isinstance(labels, Labels) else Labels(labels, task="tokens", runtime=runtime)
         encode = {"max_length": max_length, "truncation": truncation, "special_tokens": special_tokens, "truncation_side": truncation_side,
                   "windows": windows, "max_windows": max_windows, "missing_label": missing_label, "min_chars": min_chars}
-        if _rows.is_text_files(data):
+        if _files.is_text_files(data):
             return cls.from_files(data, tokenizer, labels=known, need_label=labelled, task="tokens", runtime=runtime, text_column=text_column, pair_column=pair_column,
                                   label_column=label_column, **encode, **rest)
         if pair_column or rest:
             raise UsageError(f"labels of words are for single texts: leave out {'pair_column' if pair_column else next(iter(rest))}")
-        if _rows.is_files(data):
-            data = _rows.read_tables(_rows.paths_of(data))
-        found = _rows.of_words(data, text_column, label_column, labelled)
+        if _files.is_files(data):
+            data = _files.read_tables(_files.paths_of(data))
+        found = _words.of_words(data, text_column, label_column, labelled)
         if labelled and found.labels is None:
             raise UsageError("the rows have no labels of words: they are dicts with tokens and tags, or (words, labels); of texts with a label each, task=\"classification\"")
         if known is None and found.names and found.labels is not None:
@@ -441,13 +442,14 @@ class Dataset:
                  mapping: Labels | Sequence[str] | None = None, pad_id: int = 0, runtime: Any = None) -> "Dataset":
         """Rows that are encoded already: lists of ids; or end to end, where row i is ids[offsets[i]:offsets[i + 1]]. labels: class ids or
         values."""
+        labels = kept(labels)
         wrong = next((at for at, one in enumerate(labels) if isinstance(one, (str, bytes)) or one is None), None) if isinstance(labels, (list, tuple)) else None
         if wrong is not None:
             raise TypeError(f"labels: row {wrong} has {labels[wrong]!r:.60}: the number of a class, or a value, is needed")
         runtime = runtime or _runtime.default()
         known = _labels(mapping, runtime)
         if known is None and labels is not None:
-            wrong = next(((at, one) for at, one in enumerate(_rows.as_list(labels)) if hasattr(one, "__float__") and one == one and not float(one).is_integer()), None)
+            wrong = next(((at, one) for at, one in enumerate(_holders.as_list(labels)) if hasattr(one, "__float__") and one == one and not float(one).is_integer()), None)
             if wrong:
                 raise CellError(f"labels: row {wrong[0]} has {wrong[1]!r:.60}, no number of a class: give mapping=Labels(None), of which labels are values")
         if offsets is None:
@@ -627,7 +629,7 @@ class Dataset:
         return self._core.text_lengths()
 
     _texts: Sequence[str] = ()  # columns of a row's texts, where they were found by their names
-    _stamp: list | None = None  # of the tables that the rows are from (rows.stamp_of)
+    _stamp: list | None = None  # of the tables that the rows are from (files.stamp_of)
     _pair: tuple[str, str | None] | None = None  # columns of the texts of a reranker's pairs, where they were found by their names
     _mapping: Labels | None = None  # whose names are not what rows have
 

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from . import rows as _rows
+from . import holders as _holders, rows as _rows, tables as _tables
 from .errors import CellError, Error, UsageError
 from .notes import log, of_scores as _of_scores
 from .options import whole
@@ -30,9 +30,9 @@ def _text(one: Any) -> str | bytes:
 def texts_of(texts: Any, what: str) -> Any:
     """Something to loop over; of what has columns that is their names, and not their texts, and of documents by their ids the ids."""
     columns = isinstance(texts, Mapping) and (what == "documents" or any(hasattr(one, "__len__") and not isinstance(one, (str, bytes)) for one in texts.values()))
-    if columns or _rows.is_table(texts):
+    if columns or _holders.is_table(texts):
         raise TypeError(f"{what}: a column of texts, or a list of them, is needed, and not a {type(texts).__name__}")
-    return _rows.as_list(texts) if hasattr(texts, "dtype") else texts
+    return _holders.as_list(texts) if hasattr(texts, "dtype") else texts
 
 
 def _windows(texts: Iterable[Any]) -> Iterator[list[str | bytes]]:
@@ -123,15 +123,15 @@ def _pairs(relevant: Mapping[Any, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _scored(pairs: Any) -> Iterator[dict[str, Any]]:
-    if isinstance(pairs, Mapping) or _rows.is_table(pairs):
+    if isinstance(pairs, Mapping) or _holders.is_table(pairs):
         names = ("sentence1", "sentence2", "score")
-        _of_scores("score", _rows.classes_of_scores(pairs, "score"))
+        _of_scores("score", _tables.classes_of_scores(pairs, "score"))
         pairs = zip(*(_rows.column_of(pairs, name) for name in names), strict=True)
     for i, row in enumerate(pairs):
         if isinstance(row, Mapping):
             yield {name: row[name] for name in ("sentence1", "sentence2", "score") if name in row}
-        elif isinstance(_rows.as_list(row), (list, tuple)) and len(row) == 3:
-            yield dict(zip(("sentence1", "sentence2", "score"), _rows.as_list(row)))
+        elif isinstance(_holders.as_list(row), (list, tuple)) and len(row) == 3:
+            yield dict(zip(("sentence1", "sentence2", "score"), _holders.as_list(row)))
         else:
             raise TypeError(f"pairs: row {i} is {row!r:.80}: (text, text, score) is expected")
 

@@ -6,7 +6,8 @@ import math
 import os
 from typing import Any, Iterator, Mapping, Sequence, Unpack
 
-from . import _core, blocks as _blocks, kinds as _kinds, options as _options, pairs as _pairs, ranks as _ranks, rows as _rows, runtime as _runtime, shapes as _shapes
+from . import (_core, blocks as _blocks, files as _files, holders as _holders, kinds as _kinds, options as _options, pairs as _pairs, ranks as _ranks,
+               runtime as _runtime, shapes as _shapes)
 from .batches import Batch
 from .dataset import Dataset, Files, _skips, _windows, refuse_encoded, refuse_of_several
 from .errors import MismatchError, UsageError
@@ -48,7 +49,7 @@ class Stream:
         self.tokenizer, self.labels, self.epochs = tokenizer, _unnamed(_labels(labels, self._runtime)), epochs
         if task is not None and not (self.labels.task == task if self.labels else _shapes.of(task).words):
             raise UsageError(f"task is {task!r}: a stream's task is that of its labels, or \"tokens\"")
-        self._files = [_rows.from_here(path) for path in paths]
+        self._files = [_files.from_here(path) for path in paths]
         self._options = {"need_label": bool(labels) if need_label is None else need_label, "max_length": max_length, "epochs": epochs or 0,
                          "window": window, "prefetch": prefetch, "rank": rank, "rank_slices": rank_slices, "text_column": text_column,
                          "pair_column": pair_column, "label_column": label_column, "format": format, "no_header": not header,
@@ -68,7 +69,7 @@ class Stream:
         self._open()  # wrong options and missing files are refused here
 
     def __repr__(self) -> str:
-        named = ", ".join(map(_rows.shown, self._files[:2])) + (", ..." if len(self._files) > 2 else "")
+        named = ", ".join(map(_files.shown, self._files[:2])) + (", ..." if len(self._files) > 2 else "")
         return f"Stream({named}, epochs={self.epochs}, window={self._options['window']})"
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -81,7 +82,7 @@ class Stream:
         return self._first if self._over else self._feed.save()
 
     def _open(self):
-        self._feed = _core.feed(self._runtime, self.tokenizer._core, _rows.encoded(self._files), self._weights,
+        self._feed = _core.feed(self._runtime, self.tokenizer._core, _files.encoded(self._files), self._weights,
                                 self.labels._core if self.labels else None, {**self._options, "blocks": _blocks.of_files(self._blocks)}, self._where)
         self._pid = os.getpid()
         self._fresh, self._over = True, False  # fresh: the next pass begins at the present place
@@ -168,10 +169,10 @@ class Streamed:
         if isinstance(train, Stream):
             self._take(train, task, how, options)
             return
-        if not _rows.is_text_files(train):
+        if not _files.is_text_files(train):
             raise UsageError("stream=True is for files that are read again in each epoch (csv, tsv, jsonl, txt)")
         how = {name: value for name, value in how.items() if value is not None}
-        files, window = _rows.paths_of(train), _options.whole("shuffle_window", how.pop("shuffle_window", 100_000), 1, _options.MOST)
+        files, window = _files.paths_of(train), _options.whole("shuffle_window", how.pop("shuffle_window", 100_000), 1, _options.MOST)
         if how.pop("cache", None) is not None:
             raise UsageError("cache is for rows in memory: leave it out with stream=True")
         windows = {name: how.pop(name) for name in ("windows", "max_windows") if name in how}
@@ -230,7 +231,7 @@ class Streamed:
         if pipe is not None:
             raise UsageError(f"{pipe}: a pipe can be read only once: " + ("give max_steps in place of epochs" if labels is not None else "name its classes with labels"))
         conditions = [(str(column), str(value)) for column, value in (where or {}).items()]
-        found, names, outputs, form, rows, core = _core.labels_scan(runtime, _rows.encoded(files), conditions, {**source, "need_label": True, "words": _shapes.of(task).words}, task)
+        found, names, outputs, form, rows, core = _core.labels_scan(runtime, _files.encoded(files), conditions, {**source, "need_label": True, "words": _shapes.of(task).words}, task)
         if labels is not None:
             return labels, rows
         made = Labels(None if found == "regression" else names, task=found, outputs=outputs,
@@ -294,11 +295,11 @@ def refuse_made(rows: Any, *, task: str, labels: Labels | None, max_length: int 
 
 def _paths(files: Any) -> list[str]:
     try:
-        if not isinstance(files, Mapping) and not _rows.is_table(files):
-            return _rows.paths_of(files)
+        if not isinstance(files, Mapping) and not _holders.is_table(files):
+            return _files.paths_of(files)
     except TypeError:  # some of it is no path
         pass
-    raise UsageError(f"a stream reads files, and {_rows._short(files)} is none, nor a list of them: Dataset.of takes rows in memory")
+    raise UsageError(f"a stream reads files, and {_holders._short(files)} is none, nor a list of them: Dataset.of takes rows in memory")
 
 
 def _unnamed(labels: Labels | None) -> Labels | None:

@@ -6,7 +6,7 @@ import numbers
 import os
 from typing import Any, NamedTuple
 
-from . import options as _options, pairs as _pairs, rows as _rows, shapes as _shapes
+from . import files as _files, holders as _holders, options as _options, pairs as _pairs, rows as _rows, shapes as _shapes
 from .dataset import Dataset
 from .errors import CellError, UsageError
 
@@ -23,7 +23,7 @@ def of_splits(folds: Any) -> Any:
         folds = list(folds)
     if not isinstance(folds, (list, tuple)) or not folds or not all(isinstance(one, (list, tuple)) and len(one) == 2 for one in folds):
         return folds
-    parts = [tuple(map(_rows.as_list, pair)) for pair in folds]
+    parts = [tuple(map(_holders.as_list, pair)) for pair in folds]
     count = len(parts[0][0]) + len(parts[0][1])
     found: list[int | None] = [None] * count
     for fold, (train, held) in enumerate(parts):
@@ -40,13 +40,13 @@ def of_splits(folds: Any) -> Any:
 
 def _folds_given(folds):
     """Folds of rows, as whole numbers."""
-    rows = _rows.as_list(folds)
+    rows = _holders.as_list(folds)
     try:
         given = array.array("i", list(rows))
     except (TypeError, OverflowError):
         wrong = next((row for row, one in enumerate(rows) if not isinstance(one, numbers.Integral) or not 0 <= one < 1 << 31), None) if isinstance(rows, (list, tuple)) else None
-        raise CellError(f"folds: a number of folds is needed, or the fold of each row (0, 1, ..), not {_rows._short(folds)}"
-                        + ("" if wrong is None else f": row {wrong} has {_rows._short(rows[wrong])}")) from None
+        raise CellError(f"folds: a number of folds is needed, or the fold of each row (0, 1, ..), not {_holders._short(folds)}"
+                        + ("" if wrong is None else f": row {wrong} has {_holders._short(rows[wrong])}")) from None
     if given and min(given) < 0:
         raise ValueError(f"folds has {min(given)}: folds are numbered from 0")
     return given
@@ -67,17 +67,17 @@ class Folds(NamedTuple):
         """(count, fold of each row or None, column of files or None)"""
         if self.column is None:
             return (self.folds, None, None) if isinstance(self.folds, int) else (0, self._kept(self.folds, dataset), None)
-        if _rows.is_text_files(self.rows):
+        if _files.is_text_files(self.rows):
             named, reads = ("text_column", "pair_column"), _shapes.of(model.task)
             source = {**{name: self.source[name] for name in named}, "words": reads.words,
                       **_options.for_files({n: v for n, v in self.source.items() if n not in (*named, "label_column")})}
-            if any(path == "-" or os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)) for path in _rows.paths_of(self.rows)):
+            if any(path == "-" or os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)) for path in _files.paths_of(self.rows)):
                 raise UsageError("fold_column cannot be read from a pipe: name a file")
             if reads.several_texts:
-                source |= _pairs.read_as(_rows.paths_of(self.rows), source, model.task, self.columns, model._runtime)[0]
+                source |= _pairs.read_as(_files.paths_of(self.rows), source, model.task, self.columns, model._runtime)[0]
             where = list((source.pop("where", None) or {}).items())
-            return self.folds, None, (_rows.encoded(_rows.paths_of(self.rows)), [(str(c), str(v)) for c, v in where], source, self.column)
-        table = _rows.read_tables(_rows.paths_of(self.rows)) if _rows.is_files(self.rows) else self.rows
+            return self.folds, None, (_files.encoded(_files.paths_of(self.rows)), [(str(c), str(v)) for c, v in where], source, self.column)
+        table = _files.read_tables(_files.paths_of(self.rows)) if _files.is_files(self.rows) else self.rows
         try:
             folds = _rows.column_of(table, self.column)
         except UsageError as error:

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Sequence
 
-from . import _core, options as _options, rows as _rows, runtime as _runtime, shapes as _shapes
+from . import _core, files as _files, holders as _holders, options as _options, rows as _rows, runtime as _runtime, shapes as _shapes
 from .errors import MismatchError
 from .study import _Paged
 
@@ -141,12 +141,12 @@ def _row_texts(data: Any, rows: list[int], columns: list[str]) -> list[tuple[str
     """All texts of rows by number, those after the first as one; None where rows cannot be asked for by number."""
     if hasattr(data, "__next__") or type(data).__module__.startswith("brim."):
         return None
-    if _rows.is_table(data) or isinstance(data, Mapping):
+    if _holders.is_table(data) or isinstance(data, Mapping):
         values = list(zip(*(_rows._column_at(data, name, rows) for name in columns)))
     else:
-        taken = [_rows.as_list(row._asdict() if hasattr(row, "_asdict") else row) for row in (data[n] for n in rows)]
+        taken = [_holders.as_list(row._asdict() if hasattr(row, "_asdict") else row) for row in (data[n] for n in rows)]
         values = [[row.get(name) for name in columns] if isinstance(row, Mapping) else list(row) for row in taken]
-    texts = [[text for value in map(_rows.as_list, row) for text in (value if isinstance(value, (list, tuple)) else [value])] for row in values]
+    texts = [[text for value in map(_holders.as_list, row) for text in (value if isinstance(value, (list, tuple)) else [value])] for row in values]
     texts = [[text.decode(errors="replace") if isinstance(text, bytes) else text for text in row if isinstance(text, (str, bytes)) and text] for row in texts]
     return [(row[0], "\n\n".join(row[1:])) for row in texts]
 
@@ -166,15 +166,15 @@ def add_texts(judged, data: Any, dataset, tokenizer, columns: dict[str, str | No
             for index, row in enumerate(rows):
                 judged.text(index, " ".join(dataset._words(places[row])[0]), None)
             return
-        if _rows.is_files(data):
-            files = _rows.paths_of(data)
-            if not _rows.table_files(files):
+        if _files.is_files(data):
+            files = _files.paths_of(data)
+            if not _files.table_files(files):
                 named = {"text_columns": several, "least_columns": 1} if several else {"text_column": text, "pair_column": pair}
-                judged.read(_rows.encoded(files), {**named, **_options.for_files({name: columns[name] for name in _READ if name in columns})},
+                judged.read(_files.encoded(files), {**named, **_options.for_files({name: columns[name] for name in _READ if name in columns})},
                             dataset._core)
                 return
-            data = _rows.read_tables(files)
-            if dataset._stamp not in (None, _rows.stamp_of(files)):
+            data = _files.read_tables(files)
+            if dataset._stamp not in (None, _files.stamp_of(files)):
                 raise MismatchError(f"{files[0]}{' or another file' if len(files) > 1 else ''} changed after the rows were read")
         texts = (_row_texts(data, rows, several) if several else _rows.texts_at(data, rows, text, pair)) or [_decoded(dataset, tokenizer, row) for row in rows]
         for index, (one, other) in enumerate(texts):

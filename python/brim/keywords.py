@@ -11,50 +11,6 @@ if TYPE_CHECKING:
     from .labels import Labels
 
 
-class BatchOptions(TypedDict, total=False):
-    """Options of batches."""
-
-    batching: str
-    """Which rows go together. Default: random."""
-    padding: str
-    """What is computed: only tokens, up to the batch's longest row, or up to max_length. Default: none."""
-    batch_size: int | None
-    """Rows of an optimizer step. Default: 16."""
-    max_tokens: int | None
-    """Most tokens (with padding: slots) computed at once; together with batch_size it only cuts a step into parts, which changes no result.
-    Default: no limit."""
-    max_rows: int | None
-    """Most rows computed at once. Default: no limit."""
-    max_length: int | None
-    """Rows have so many tokens at most, special tokens included."""
-    seed: int
-    """Decides the order of rows, dropout and new weights. Default: 42."""
-    rank: int
-    """This process, counted from 0."""
-    world_size: int
-    """Number of processes that share each step."""
-    drop_last: bool
-    """Leave out the rows at the end that do not fill a step."""
-    pad_to_multiple_of: int | None
-    """Round widths up to a multiple of N. Default: 1."""
-    read_ahead: int | None
-    """Bucketed and packed: number of rows that are grouped at a time. Default: all."""
-    accumulate: int | None
-    """Gradient accumulation: compute each step in N parts; the batch size stays what batch_size says. With max_tokens alone, N batches make a
-    step. Default: one a rank."""
-    required_batch_size_multiple: int | None
-    """Compute a multiple of N rows at once where possible. Default: 1."""
-    oversize: str
-    """What to do with a row longer than max_tokens: stop, cut it, or compute it alone. Default: error."""
-    tail: str
-    """What to do when a step's batches do not divide evenly among the processes: cut them again, leave some processes idle, or drop the last step.
-    Default: resplit."""
-    rows_for: Callable[[int], int] | None
-    """Rows that fit when the longest has so many tokens."""
-    key: Sequence[int] | None
-    """Another measure of the rows than their tokens, by which batches are composed."""
-
-
 class PlanOptions(TypedDict, total=False):
     """Options of a stream's batches."""
 
@@ -91,16 +47,51 @@ class PlanOptions(TypedDict, total=False):
     Default: resplit."""
 
 
-class FileOptions(TypedDict, total=False):
-    """Options of files."""
+class BatchOptions(PlanOptions, total=False):
+    """Options of batches."""
 
     max_length: int | None
     """Rows have so many tokens at most, special tokens included."""
-    labels: Labels | Sequence[str] | None
-    """With stream: the classes in the order of their ids; give it once for each. Default: found by a pass over train."""
+    rank: int
+    """This process, counted from 0."""
+    rows_for: Callable[[int], int] | None
+    """Rows that fit when the longest has so many tokens."""
+    key: Sequence[int] | None
+    """Another measure of the rows than their tokens, by which batches are composed."""
+
+
+class EncodeOptions(TypedDict, total=False):
+    """Options of how rows are encoded."""
+
+    max_length: int | None
+    """Rows have so many tokens at most, special tokens included."""
     task: str
     """Tokens: each row is a list of words with a label each (conll, or JSON lines with tokens); every word is encoded by itself. mlm: each window
     of a text is a row. embedding, rerank: rows of several texts, in columns as `brim train` finds them. Default: rows are texts."""
+    min_chars: int
+    """Leave out rows whose text has fewer characters, not counting spaces around it. Default: 0."""
+    truncation_side: str | None
+    """Which end is cut. Default: the tokenizer's, else right."""
+    windows: int | None
+    """A text of more than max_length tokens becomes windows that overlap by STRIDE tokens; the row's answer is the mean of their logits, a word's
+    is that of the window where it has most context; of masked words each is a row, and overlaps by 0 where nothing is said. Default: none."""
+    max_windows: int | None
+    """Windows of a text at most; what is beyond them is cut, and counted. Default: 16; of masked words 1024."""
+    missing_label: str
+    """What to do with a row without a label: stop, or skip it and report how many there were. Default: error."""
+    truncation: str | None
+    """Which text of a pair is cut. Default: the tokenizer's, else longest_first."""
+    special_tokens: bool
+    most_texts: int | None
+    numbering: str | None
+    prompts: Sequence[str | None] | None
+
+
+class FileOptions(EncodeOptions, total=False):
+    """Options of files."""
+
+    labels: Labels | Sequence[str] | None
+    """With stream: the classes in the order of their ids; give it once for each. Default: found by a pass over train."""
     need_label: bool | None
     text_column: str | None
     """Column of the text. Default: text; 0 without a header; of words tokens."""
@@ -109,8 +100,6 @@ class FileOptions(TypedDict, total=False):
     label_column: str | None
     """Column of the label. Default: label; of words ner_tags, tags or labels."""
     header: bool
-    min_chars: int
-    """Leave out rows whose text has fewer characters, not counting spaces around it. Default: 0."""
     where: dict[str, str] | None
     """Read only rows whose column has this value; if given several times, all must hold."""
     skip_damaged: bool
@@ -119,59 +108,22 @@ class FileOptions(TypedDict, total=False):
     """Whether "..." encloses fields; backslash: a quote inside them may be \\". Default: csv: csv, tsv: none."""
     max_record: int | None
     """Refuse a longer record: usually a quote before it was never closed. Default: 1 GiB."""
-    truncation_side: str | None
-    """Which end is cut. Default: the tokenizer's, else right."""
-    windows: int | None
-    """A text of more than max_length tokens becomes windows that overlap by STRIDE tokens; the row's answer is the mean of their logits, a word's
-    is that of the window where it has most context; of masked words each is a row, and overlaps by 0 where nothing is said. Default: none."""
-    max_windows: int | None
-    """Windows of a text at most; what is beyond them is cut, and counted. Default: 16; of masked words 1024."""
-    missing_label: str
-    """What to do with a row without a label: stop, or skip it and report how many there were. Default: error."""
     delimiter: str | None
     """Csv, tsv: the character between columns; the word tab is accepted. Default: a comma in csv, a tab in tsv."""
     cache: str | os.PathLike[str] | None
     """Folder that keeps encoded rows for the next time; rows of files that have changed are encoded again."""
-    truncation: str | None
-    """Which text of a pair is cut. Default: the tokenizer's, else longest_first."""
-    special_tokens: bool
     text_columns: Sequence[str] | None
     least_columns: int | None
-    most_texts: int | None
     paired: bool
-    numbering: str | None
     blocks: Mapping[str, str | Block | tuple[Any, ...]] | None
-    prompts: Sequence[str | None] | None
     progress: Callable[[str, dict[str, Any]], Any] | None
 
 
-class TextOptions(TypedDict, total=False):
+class TextOptions(EncodeOptions, total=False):
     """Options of texts."""
 
     mapping: Labels | Sequence[str] | None
-    task: str
-    """Tokens: each row is a list of words with a label each (conll, or JSON lines with tokens); every word is encoded by itself. mlm: each window
-    of a text is a row. embedding, rerank: rows of several texts, in columns as `brim train` finds them. Default: rows are texts."""
-    max_length: int | None
-    """Rows have so many tokens at most, special tokens included."""
-    min_chars: int
-    """Leave out rows whose text has fewer characters, not counting spaces around it. Default: 0."""
-    truncation: str | None
-    """Which text of a pair is cut. Default: the tokenizer's, else longest_first."""
-    special_tokens: bool
-    truncation_side: str | None
-    """Which end is cut. Default: the tokenizer's, else right."""
-    windows: int | None
-    """A text of more than max_length tokens becomes windows that overlap by STRIDE tokens; the row's answer is the mean of their logits, a word's
-    is that of the window where it has most context; of masked words each is a row, and overlaps by 0 where nothing is said. Default: none."""
-    max_windows: int | None
-    """Windows of a text at most; what is beyond them is cut, and counted. Default: 16; of masked words 1024."""
-    missing_label: str
-    """What to do with a row without a label: stop, or skip it and report how many there were. Default: error."""
-    most_texts: int | None
-    numbering: str | None
     blocks: Mapping[str, Any] | None
-    prompts: Sequence[str | None] | None
 
 
 class ComputeOptions(TypedDict, total=False):
@@ -191,21 +143,9 @@ class ComputeOptions(TypedDict, total=False):
     training with precision bf16 does: closer. Default: fp32."""
 
 
-class PredictOptions(TypedDict, total=False):
+class PredictOptions(ComputeOptions, total=False):
     """Options of predictions, and of how the rows are read."""
 
-    batching: Literal["sequential", "random", "uniform", "sorted", "bucketed", "packed"]
-    """Which rows go together. Default: sorted."""
-    padding: Literal["none", "longest", "max_length"]
-    """What is computed: only tokens, up to the batch's longest row, or up to max_length. Default: none."""
-    batch_size: int
-    """Rows computed at once. Default: 32."""
-    max_tokens: int
-    """Most tokens (with padding: slots) computed at once; together with batch_size it only cuts a step into parts, which changes no result.
-    Default: no limit."""
-    precision: Literal["fp32", "bf16", "fp16", "int8"]
-    """Int8 multiplies bytes in the layers: faster on processors with VNNI, and close to fp32, not equal. bf16 multiplies 16-bit values, as
-    training with precision bf16 does: closer. Default: fp32."""
     format: Literal["csv", "tsv", "jsonl", "txt", "conll"]
     """Format of the data. Default: by the file's name; standard input is txt."""
     delimiter: str

@@ -179,6 +179,7 @@ class Labels:
                  values: Sequence[Any] | None = None, runtime: Any = None):
         _kinds.check(Labels.__init__, locals())
         self._keys: list[Any] | None = None  #: what rows have in place of the names
+        names, values = kept(names), kept(values)
         if isinstance(names, Mapping):
             items = sorted(names.items()) if sorted(names) == list(range(len(names))) else list(names.items())
             self._keys, names = [_one_label(key)[0] for key, _ in items], [name for _, name in items]
@@ -225,6 +226,11 @@ class Labels:
 
     def __repr__(self) -> str:
         return f"Labels({self.names if self.values is None else self.values!r}, task={self.task!r})"
+
+
+def kept(labels: Any) -> Any:
+    """Names that can be looped over once, as a list: they are looked at several times."""
+    return list(labels) if hasattr(labels, "__next__") else labels
 
 
 def _labels(labels, runtime, task: str | None = None):

@@ -9,12 +9,13 @@ import pathlib
 import tempfile
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, NamedTuple, Sequence, Unpack
 
-from . import _core, device as _device, embedding as _embedding, hub as _hub, kinds as _kinds, options as _options, pairs as _pairs, progress as _progress, rows as _rows, runtime as _runtime, shapes as _shapes
+from . import (_core, device as _device, embedding as _embedding, files as _files, holders as _holders, hub as _hub, kinds as _kinds, options as _options,
+               pairs as _pairs, progress as _progress, rows as _rows, runtime as _runtime, shapes as _shapes)
 from .dataset import Dataset, Files, refuse_encoded
 from .errors import FormatError, MismatchError, UnsupportedError, UsageError
 from .judged import Evaluation, add_texts
 from .keywords import ComputeOptions, PredictOptions
-from .labels import Labels, _labels, natural
+from .labels import Labels, _labels, kept, natural
 from .notes import log, of_entities, of_left_out as _of_left_out, of_names as _of_names, of_readme as _of_readme, of_spaces as _of_spaces, of_saved as _of_saved
 from .options import whole
 from .prediction import How, Prediction, Ranked
@@ -103,6 +104,7 @@ class Model:
                  tokenizer: Tokenizer | None = None, revision: str | None = None, pooling: str | None = None, layers: str | None = None, dense: int | None = None,
                  dense_activation: str | None = None, reinit_layers: int = 0, no_type_ids: bool = False, kernels: str | None = None, untrained: bool = False, device: str = "cpu", tf32: bool = False, runtime: Any = None):
         _kinds.check(Model.__init__, locals())
+        labels = kept(labels)
         _options.whole("reinit_layers", reinit_layers, 0)
         device, card = _device.checked(device)
         if dense is not None:
@@ -110,7 +112,7 @@ class Model:
         self._runtime = runtime or _runtime.default()
         self.path = _hub.folder(path, revision=revision, runtime=self._runtime)
         of = labels._core if isinstance(labels, Dataset) else getattr(_labels(labels, self._runtime), "_core", None)
-        self._home = _rows.from_here(self.path)
+        self._home = _files.from_here(self.path)
         encoder = _core.encoder_folder(self._runtime, os.fsencode(self.path))  # of a folder of sentence-transformers it may be another
         how = {"seed": seed, "pooling": pooling, "layers": layers, "dense": dense, "dense_activation": dense_activation, "reinit_layers": reinit_layers,
                "no_type_ids": no_type_ids, "kernels": kernels, "device": device, "card": card, "tf32": tf32}
@@ -271,7 +273,7 @@ class Model:
         return dataset, reading, computing
 
     def _dataset(self, data, *, labelled: bool, max_length: int | None, reading: dict[str, Any], **columns) -> Dataset:
-        _rows.refuse_batches(data)
+        _holders.refuse_batches(data)
         refuse_encoded(data, max_length=max_length, **columns, **reading)
         if max_length is not None:
             whole("max_length", max_length, 1)
@@ -283,8 +285,8 @@ class Model:
         if _shapes.of(self.task).words and not isinstance(data, Dataset):
             if isinstance(data, str) and not labelled:
                 data = [data]
-            if not _rows.names_a_file(data) and not (_rows.is_table(data) or isinstance(data, dict)):
-                data = _Rows(_rows.as_list(data))
+            if not _files.names_a_file(data) and not (_holders.is_table(data) or isinstance(data, dict)):
+                data = _Rows(_holders.as_list(data))
             found = Dataset.of(data, self.tokenizer, labelled=labelled, labels=self.labels if labelled else None, task="tokens", **columns, **how)
             _of_spaces(found)
             return found
@@ -296,10 +298,10 @@ class Model:
             return Dataset.from_files(data, self.tokenizer, need_label=False, **columns, **how)
         elif isinstance(data, (list, tuple)) and all(isinstance(d, (str, bytes)) for d in data) and not any(columns.values()):
             return Dataset.from_texts(data, self.tokenizer, **how)
-        elif not _rows.is_rows(data) and not isinstance(data, Dataset):
+        elif not _holders.is_rows(data) and not isinstance(data, Dataset):
             raise TypeError(f"a text, a list of texts, a table or a file is needed, not {data!r}")
-        if not (_rows.is_table(data) or isinstance(data, (dict, Dataset))):
-            data = _rows.as_list(_rows.kept(data))
+        if not (_holders.is_table(data) or isinstance(data, (dict, Dataset))):
+            data = _holders.as_list(_holders.kept(data))
             if names := self.labels.names:
                 _of_names(data, names)
             data = _Rows(data)
@@ -309,7 +311,7 @@ class Model:
         if _shapes.of(self.task).bare and not labelled:
             raise UsageError("the model gives vectors: model.embed(texts)")
         if not labelled and (isinstance(data, (str, bytes)) or isinstance(data, (list, tuple)) and all(isinstance(one, (str, bytes)) for one in data)):
-            raise UsageError(f"the model scores pairs: [(query, document), ..] is expected, not {_rows._short(data)}")
+            raise UsageError(f"the model scores pairs: [(query, document), ..] is expected, not {_holders._short(data)}")
         found = _pairs.dataset(data, self.tokenizer, task=self.task, columns=None, labelled=labelled, **columns, **how)
         if not labelled and found.firsts is not None:
             raise UsageError("the rows have several documents: give pairs of a query and a document, each a row")
@@ -455,7 +457,7 @@ class Model:
         VNNI, close to fp32, not equal; "bf16" is closer. max_length: tokens that a text is cut to; None: what the folder says. What was cut is
         counted in a warning. batch_size, max_tokens: texts, or tokens, that are computed at once."""
         _kinds.check(Model.embed, locals())
-        _rows.refuse_batches(texts)
+        _holders.refuse_batches(texts)
         if isinstance(texts, Dataset):
             raise UsageError("texts: a Dataset is encoded already, and embed takes texts")
         return _embedding.embed(self._vectors(), texts, prompt=prompt, dimensions=dimensions, normalize=normalize, precision=precision,
@@ -518,16 +520,16 @@ def gives_vectors(folder: str) -> bool:
 
 def is_read(data: Any, labelled: bool) -> bool:
     """Whether it names text files. A str names one where rows have labels, and is a text where they have none."""
-    return _rows.is_text_files(data) and (labelled or not isinstance(data, str) and all(isinstance(one, os.PathLike) for one in (data if isinstance(data, (list, tuple)) else [data])))
+    return _files.is_text_files(data) and (labelled or not isinstance(data, str) and all(isinstance(one, os.PathLike) for one in (data if isinstance(data, (list, tuple)) else [data])))
 
 
 def _data_or_file(data, file):
-    if isinstance(data, str) and " " not in data and _rows.plain_name(data).endswith(_rows.DATA_SUFFIXES):
+    if isinstance(data, str) and " " not in data and _files.plain_name(data).endswith(_files.DATA_SUFFIXES):
         log.warning("%r is taken as a text, as every str is: the file of that name is pathlib.Path(%r), or file=", data[:200], data[:200])
     if (data is None) == (file is None):
         raise TypeError("give rows, or file=, and not both")
     if file is None:
-        return data.tolist() if getattr(data, "shape", None) == () and hasattr(data, "tolist") else _rows.kept(data)  # an array of one text
+        return data.tolist() if getattr(data, "shape", None) == () and hasattr(data, "tolist") else _holders.kept(data)  # an array of one text
     one = isinstance(file, (str, os.PathLike))
     files = [file] if one else list(file) if hasattr(file, "__iter__") and not isinstance(file, (bytes, dict)) else []
     if not files or not all(isinstance(path, (str, os.PathLike)) for path in files):

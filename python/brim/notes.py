@@ -7,7 +7,7 @@ import pathlib
 from collections.abc import Collection
 from typing import Any
 
-from . import _core, rows as _rows
+from . import _core, files as _files, rows as _rows
 from .errors import _calm
 from .progress import numbers
 
@@ -27,7 +27,7 @@ def of_left_out(dataset, name: str, damaged: bool) -> None:
     excluded, rows = dataset.excluded, len(dataset)
     if excluded:
         file, line, _, reason = excluded[0]
-        log.log(logging.WARNING if damaged else logging.INFO, "%s: %s of %s rows are left out, the first at %s %s: %s", _rows.shown(file or name), f"{len(excluded):,}", f"{len(excluded) + rows:,}",
+        log.log(logging.WARNING if damaged else logging.INFO, "%s: %s of %s rows are left out, the first at %s %s: %s", _files.shown(file or name), f"{len(excluded):,}", f"{len(excluded) + rows:,}",
                     "line" if line else "row", f"{line or excluded[0][2]:,}", reason)
 
 

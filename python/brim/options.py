@@ -307,6 +307,13 @@ def of_rows(how: dict[str, Any], *, with_files: bool = False, error: type[Except
     return {name: value for name, value in how.items() if name not in _OF_FILES and name != "progress"}
 
 
+def that_read(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Those that say how texts become rows, and say something; but for max_length, which may be what a model has at most."""
+    usual = {**_OF_FILES, "min_chars": 0, "missing_label": "error", "special_tokens": True}
+    return {name: value for name, value in options.items()
+            if name not in ("max_length", "numbering", "runtime", "progress") and value is not None and value != usual.get(name) and value != {}}
+
+
 def split_reading(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Options of predictions: what says how rows are read, and what says how they are computed."""
     names = _keywords.PredictOptions.__annotations__.keys() - _keywords.ComputeOptions.__annotations__

@@ -5,7 +5,7 @@ import os
 from typing import Any, Iterable
 
 from . import _core
-from . import rows as _rows
+from . import files as _files
 from .errors import UsageError
 from .notes import log
 
@@ -19,7 +19,7 @@ def check_ending(name: str, path: Any, *endings: str) -> None:
     """A name that says another format is found wrong by whoever reads the file; a pipe has any name."""
     plain = os.fsdecode(path).lower()
     if plain.endswith(_FORMATS) and not plain.endswith(endings) and (os.path.isfile(path) or not os.path.exists(path)):
-        raise UsageError(f"{name}: what is written is not {os.path.splitext(plain)[1]}: let the name {_rows.shown(path)!r} end in {endings[0]}")
+        raise UsageError(f"{name}: what is written is not {os.path.splitext(plain)[1]}: let the name {_files.shown(path)!r} end in {endings[0]}")
 
 
 def check_sets(train: Any, sets: list[tuple[str, Any]]) -> None:
@@ -34,9 +34,9 @@ def check_sets(train: Any, sets: list[tuple[str, Any]]) -> None:
 
 def _is_same(one: Any, other: Any) -> bool:
     """The same object, or the same file."""
-    if not (_rows.is_files(one) and _rows.is_files(other)):
+    if not (_files.is_files(one) and _files.is_files(other)):
         return one is other
-    first, second = ([path for path in _rows.paths_of(data) if os.path.exists(path)] for data in (one, other))
+    first, second = ([path for path in _files.paths_of(data) if os.path.exists(path)] for data in (one, other))
     return len(first) == len(second) > 0 and all(map(os.path.samefile, first, second))
 
 
@@ -44,7 +44,7 @@ def check(runtime, output: str | None, files: Iterable[str], inputs: Iterable[tu
     """output: the run's folder; files: what is written besides, by their names; inputs: (use, name, path), None where there is none; sets: rows
     by their names."""
     paths = [(use, name, os.fspath(path)) for use, name, path in inputs if path is not None]
-    paths += [("data", name, path) for name, data in sets if _rows.is_files(data) for path in _rows.paths_of(data) if path != "-"]
+    paths += [("data", name, path) for name, data in sets if _files.is_files(data) for path in _files.paths_of(data) if path != "-"]
     paths += [("run", "output", output)] if output is not None else []
     paths += [("writes", name, path) for name, path in files]
     for _, name, path in paths:

@@ -7,11 +7,11 @@ import numbers
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Sequence
 
-from . import _core, blocks as _blocks, options as _options, rows as _rows, shapes as _shapes
+from . import _core, blocks as _blocks, files as _files, holders as _holders, options as _options, rows as _rows, shapes as _shapes, tables as _tables
 from .blocks import Block
 from .dataset import Dataset
 from .errors import UsageError
-from .labels import Labels
+from .labels import Labels, _missing
 from .notes import are_few, log, of_scores as _of_scores
 
 
@@ -71,16 +71,16 @@ def _columns_of_tuples(rows: list[Any]) -> dict[str, list]:
     """Rows as tuples of texts, the last of which may be a number: the label. A list in a row is several texts."""
     texts, labels = [], []
     for number, row in enumerate(rows):
-        row = _rows.as_list(row)
+        row = _holders.as_list(row)
         if not isinstance(row, (tuple, list)) or len(row) < 2:
-            raise UsageError(f"row {number} is {_rows._short(row)}: a row is two texts or more, such as (anchor, positive), (text, text, score), or a dict")
+            raise UsageError(f"row {number} is {_holders._short(row)}: a row is two texts or more, such as (anchor, positive), (text, text, score), or a dict")
         labelled = isinstance(row[-1], numbers.Number) or hasattr(row[-1], "dtype") and not isinstance(row[-1], (str, bytes))
         texts.append(row[:-1] if labelled else row)
         labels.append(row[-1] if labelled else None)
     bare = next((number for number, label in enumerate(labels) if label is None), None)
     if bare is not None and any(label is not None for label in labels):
         scored = next(number for number, label in enumerate(labels) if label is not None)
-        raise UsageError(f"row {bare} has no score, and row {scored} has one, {_rows._short(labels[scored])}")
+        raise UsageError(f"row {bare} has no score, and row {scored} has one, {_holders._short(labels[scored])}")
     width = max((len(row) for row in texts), default=2)
     columns: dict[str, list] = {f"text{place + 1}": [row[place] if place < len(row) else None for row in texts] for place in range(width)}
     return columns if bare is not None or not rows else {**columns, "score": labels}
@@ -88,22 +88,22 @@ def _columns_of_tuples(rows: list[Any]) -> dict[str, list]:
 
 def _in_memory(data: Any) -> tuple[Any, list[str], list[str] | None]:
     """The rows as something with columns, their names, and of rows without names those of the texts."""
-    if _rows.is_table(data):
-        names = _rows._column_names(data)
+    if _holders.is_table(data):
+        names = _tables._column_names(data)
         if names is None:
             raise UsageError("the table does not say which columns it has: give a list of rows")
         return data, names, None
     if isinstance(data, Mapping):
         return data, [str(name) for name in data], None
-    if isinstance(data, (str, bytes)) or not _rows.is_rows(data):
-        raise UsageError(f"{_rows._short(data)} has no rows: give files, a table, a dict of columns, or a list of rows")
+    if isinstance(data, (str, bytes)) or not _holders.is_rows(data):
+        raise UsageError(f"{_holders._short(data)} has no rows: give files, a table, a dict of columns, or a list of rows")
     rows = [row._asdict() if hasattr(row, "_asdict") else row for row in _rows.list_of(data)]
     if not rows:
         raise UsageError("there are no rows")
     if isinstance(rows[0], Mapping):
         wrong = next((number for number, row in enumerate(rows) if not isinstance(row, Mapping)), None)
         if wrong is not None:
-            raise UsageError(f"row {wrong} is {_rows._short(rows[wrong])}, and those before it are dicts")
+            raise UsageError(f"row {wrong} is {_holders._short(rows[wrong])}, and those before it are dicts")
         return rows, [*_rows._names_of_rows(rows)], None
     columns = _columns_of_tuples(rows)
     return columns, [*columns], [name for name in columns if name != "score"]
@@ -115,14 +115,14 @@ def _find(runtime, task: str, paths: list[str], names: list[str] | None, columns
     if columns is not None and not isinstance(columns, (list, tuple)):
         raise UsageError(f"columns={columns!r:.60}: names of columns are expected, such as [\"anchor\", \"positive\"]")
     given = {"text_columns": None if columns is None else [str(one) for one in columns], "blocks": _blocks.of_files(blocks), **how}
-    return Columns(*_core.text_columns(runtime, _rows.encoded(paths), names, task, given))
+    return Columns(*_core.text_columns(runtime, _files.encoded(paths), names, task, given))
 
 
 def columns_of(runtime, task: str, paths: list[str], columns: Sequence[str] | None, how: dict[str, Any]) -> Columns:
     """Those of files, which are said."""
     of_files = {name: how[name] for name in ("header", "no_header", "delimiter", "format", "text_column", "pair_column", "label_column") if name in how}
     found = _find(runtime, task, paths, None, columns, None, of_files)
-    _note(_rows.shown(paths[0]), found, columns, True)
+    _note(_files.shown(paths[0]), found, columns, True)
     return found
 
 
@@ -148,12 +148,12 @@ def dataset(data: Any, tokenizer, *, task: str, columns: Sequence[str] | None, l
             **how: Any) -> Dataset:
     """Whatever holds rows of several texts, encoded. labelled: labels are read where there is a column of them, and pairs for one score need it; None: they do not.
     teacher_column: one of lists of numbers."""
-    files = _rows.paths_of(data) if _rows.is_files(data) else []
-    in_text = bool(files) and not _rows.table_files(files)
+    files = _files.paths_of(data) if _files.is_files(data) else []
+    in_text = bool(files) and not _files.table_files(files)
     names = order = stamp = None
     if files and not in_text:
-        stamp = _rows.stamp_of(files)
-        data = _rows.read_tables(files)
+        stamp = _files.stamp_of(files)
+        data = _files.read_tables(files)
     given = data
     if not in_text:
         how = _options.of_rows(how)
@@ -164,14 +164,14 @@ def dataset(data: Any, tokenizer, *, task: str, columns: Sequence[str] | None, l
     of_files = {name: how[name] for name in ("header", "delimiter", "format") if name in how}
     blocks = None if teacher_column is None else {"teacher": Block("row", 0, str(teacher_column))}
     found = _find(runtime, task, files, names, columns, blocks, {**columns_of_pair, **_options.for_files(of_files), "need_label": labelled is not False})
-    _note(_rows.shown(files[0]) if files else name, found, columns or text_column or pair_column, bool(labelled))
+    _note(_files.shown(files[0]) if files else name, found, columns or text_column or pair_column, bool(labelled))
     known = Labels(None, task=task, runtime=runtime)
     if prompts:
         how["prompts"] = prompts.of(runtime, found.texts)
     rest = {"task": task, "max_length": max_length, "runtime": runtime, **({"blocks": blocks} if blocks else {}), **how}
     label = None if labelled is False else found.label
     if not in_text:
-        _of_scores(label, _rows.classes_of_scores(given, label))
+        _of_scores(label, _tables.classes_of_scores(given, label))
     joins = _shapes.of(task).joins_pairs
     if found.one_pair and (in_text or not _has_lists(data, found.texts[1])):  # one text for the model, as a classifier of pairs has it
         if labelled and label is None:
@@ -180,7 +180,7 @@ def dataset(data: Any, tokenizer, *, task: str, columns: Sequence[str] | None, l
         pairs._stamp = stamp
         pairs._pair = found.texts[0], found.texts[1]
         return pairs
-    made = Dataset.of(data, tokenizer, labelled=label is not None, labels=known if label else None, text_columns=found.texts if columns else _rows.Found(found.texts), least_columns=found.least,
+    made = Dataset.of(data, tokenizer, labelled=label is not None, labels=known if label else None, text_columns=found.texts if columns else _holders.Found(found.texts), least_columns=found.least,
                       paired=joins, label_column=label, **rest)
     made._stamp = stamp
     made._texts = found.texts
@@ -206,7 +206,7 @@ def _is_number(text: str) -> bool:
 
 
 def _has_lists(data: Any, column: str) -> bool:
-    return any(not isinstance(cell, (str, bytes)) and isinstance(_rows.as_list(cell), (list, tuple)) for cell in _rows.column_of(data, column))
+    return any(not isinstance(cell, (str, bytes)) and isinstance(_holders.as_list(cell), (list, tuple)) for cell in _rows.column_of(data, column))
 
 
 def _of_pairs(data, tokenizer, found: Columns, label: str | None, known: Labels, in_text: bool, rest: dict[str, Any]) -> Dataset:
@@ -215,10 +215,10 @@ def _of_pairs(data, tokenizer, found: Columns, label: str | None, known: Labels,
                                   pair_column=found.texts[1], label_column=label, **rest)
     texts, pairs = (_rows.column_of(data, one) for one in found.texts)
     for column, values in zip(found.texts, (texts, pairs)):
-        values[:] = [None if _rows._missing(value) else value for value in values]
+        values[:] = [None if _missing(value) else value for value in values]
         wrong = next(((number, value) for number, value in enumerate(values) if not isinstance(value, (str, bytes)) and not (value is None and rest.get("min_chars"))), None)
         if wrong is not None:
-            what = f"missing: {_rows.FILL}" if _rows._missing(wrong[1]) else f"{_rows._short(wrong[1])}: a text is expected"
+            what = f"missing: {_rows.FILL}" if _missing(wrong[1]) else f"{_holders._short(wrong[1])}: a text is expected"
             raise UsageError(f'row {wrong[0]}: the value of column "{column}" is {what}')
     labels = _rows.column_of(data, label) if label else None
     rest.pop("progress", None)

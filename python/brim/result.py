@@ -8,7 +8,7 @@ import tempfile
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from . import _core, outputs as _outputs, rows as _rows
+from . import _core, files as _files, outputs as _outputs
 from .judged import Evaluation
 from .model import Model
 from .study import _Paged
@@ -71,7 +71,7 @@ class Result(_Paged):
         """Writes the page that the program's runs have as report.html: curves, evaluations, predictions, the most wrong rows."""
         _outputs.check_ending("page", path, ".html", ".htm")
         if self.output and self._folder and os.path.exists(os.path.join(self._folder, "log.jsonl")):
-            self._write(path, self._folder, _rows.shown(self.output))
+            self._write(path, self._folder, _files.shown(self.output))
             return
         with tempfile.TemporaryDirectory() as folder:
             pathlib.Path(folder, "log.jsonl").write_text("".join(self._log), encoding="utf-8")

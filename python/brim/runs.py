@@ -7,7 +7,7 @@ import os
 import warnings
 from typing import Any
 
-from . import _core, callbacks as _callbacks, notes as _notes, options as _options, progress as _progress, ranks as _ranks, rows as _rows
+from . import _core, callbacks as _callbacks, files as _files, notes as _notes, options as _options, progress as _progress, ranks as _ranks
 from .dataset import Dataset
 from .errors import Cancelled, UsageError
 from .feed import Streamed
@@ -85,7 +85,7 @@ def run(model, rows, evals, output, seed, limit, told, options, sources, tokeniz
     """One run."""
     plan, rest = _prepared(model, output, seed, limit, options)
     plan = {"seed": seed} if isinstance(rows, Streamed) else plan
-    result = Result(model, output=None if output is None else os.fsdecode(output), _folder=None if output is None else _rows.from_here(os.fsdecode(output)))
+    result = Result(model, output=None if output is None else os.fsdecode(output), _folder=None if output is None else _files.from_here(os.fsdecode(output)))
     if isinstance(rows, Dataset):
         result.truncated, result.lost = rows.truncated, rows.lost
 
@@ -138,7 +138,7 @@ def run_folds(model, dataset, evals, tests, output, seed, limit, told, options, 
     for one in folders:
         texts(one)
     if folders:
-        _core.report(model._runtime, _rows.encoded(folders[:16]), os.fsencode(folder))
+        _core.report(model._runtime, _files.encoded(folders[:16]), os.fsencode(folder))
         _notes.of_readme(folders[0])
     for part in (found, *found["folds"], *found["averages"]):
         part["metrics"] = part["metrics"] and of_task(model.task, part["metrics"])
@@ -166,6 +166,6 @@ def run_compare(model, dataset, evals, seed, limit, told, options, ways, data) -
     found, metric = _core.compare(model._core, dataset._core, evals[0][1]._core if evals else None, plan, rest, modes, told.listen)
     for one in found:
         one["metrics"] = one["metrics"] and of_task(model.task, one["metrics"])
-    name = f": {_rows.shown(data)}" if isinstance(data, (str, os.PathLike)) else ""
+    name = f": {_files.shown(data)}" if isinstance(data, (str, os.PathLike)) else ""
     return Comparison([Way(**one) for one in found], metric if evals else None, column=metric,
                       title=f"The same job in {len(found)} ways{name}")

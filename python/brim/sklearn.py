@@ -22,8 +22,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 
-from . import rows as _rows
-from .labels import _one_label
+from . import holders as _holders, tables as _tables
+from .labels import _missing, _one_label
 from .model import Model
 from .training import train
 
@@ -37,12 +37,12 @@ def _texts(X: Any, fitted: bool = False) -> list[Any]:
     """Rows of X as brim takes them: str, or (str, str)."""
     if isinstance(X, (str, bytes)):
         raise ValueError("X is one text: give a list of them")
-    names = _rows._column_names(X) or [] if _rows.is_table(X) else []
-    label = next((name for name in names if name.lower() in _rows.LABELS), None)
+    names = _tables._column_names(X) or [] if _holders.is_table(X) else []
+    label = next((name for name in names if name.lower() in _tables.LABELS), None)
     if label is not None and len(names) == 2:
         raise ValueError(f'X has the column "{label}", which is y by its name, and would be a second text: leave it out, or rename it')
     if hasattr(X, "to_pylist"):  # pyarrow
-        X = list(zip(*(_rows.as_list(X.column(at)) for at in range(X.num_columns)))) if hasattr(X, "num_columns") else X.to_pylist()
+        X = list(zip(*(_holders.as_list(X.column(at)) for at in range(X.num_columns)))) if hasattr(X, "num_columns") else X.to_pylist()
     if hasattr(X, "iloc") or hasattr(X, "to_numpy"):  # pandas, polars
         X = X.to_numpy()
     if hasattr(X, "toarray"):
@@ -149,7 +149,7 @@ def _weighted(rows: list[Any], targets: list[Any], weights: Any, seed: int) -> t
 
 
 def _refuse_missing(given: Sequence[Any]) -> None:
-    missing = next((at for at, one in enumerate(given) if _rows._missing(one)), None)
+    missing = next((at for at, one in enumerate(given) if _missing(one)), None)
     if missing is not None:
         raise ValueError(f"row {missing} of y has no class: it is {given[missing]!r}")
 
@@ -157,7 +157,7 @@ def _refuse_missing(given: Sequence[Any]) -> None:
 def _array(y: Any, of: Any = None) -> Any:
     """y as an array of NumPy; of: what makes a number of each value. What is none is named with its row."""
     if isinstance(y, (list, tuple)):
-        kinds = [isinstance(_rows.as_list(one), (list, tuple, dict, set)) for one in y]
+        kinds = [isinstance(_holders.as_list(one), (list, tuple, dict, set)) for one in y]
         for at, one in enumerate(y):
             if kinds[at] != kinds[0]:
                 raise ValueError(f"row {at} of y is {one!r:.60}, and row 0 is {y[0]!r:.60}: one class or value a row is wanted")

@@ -9,7 +9,7 @@ import tempfile
 from dataclasses import dataclass, field
 from typing import Any, Iterator, NamedTuple, Sequence
 
-from . import _core, kinds as _kinds, notes as _notes, outputs as _outputs, rows as _rows, runtime as _runtime
+from . import _core, files as _files, holders as _holders, kinds as _kinds, notes as _notes, outputs as _outputs, rows as _rows, runtime as _runtime
 from .errors import UsageError
 from .keywords import BatchOptions
 from .labels import _named_class, _numbered
@@ -236,21 +236,21 @@ class _Source(NamedTuple):
     samples: int
 
     def page(self):
-        files = _rows.paths_of(self.data) if _rows.is_files(self.data) else []
-        name = (_rows.shown(files[0]) + (" and others" if len(files) > 1 else "")) if files else "Analysis"
+        files = _files.paths_of(self.data) if _files.is_files(self.data) else []
+        name = (_files.shown(files[0]) + (" and others" if len(files) > 1 else "")) if files else "Analysis"
         limit, size = self.plan["max_length"] or self.dataset.longest, self.plan["batch_size"]
         title = f"{name}: {limit} tokens at most, " + (f"{size} rows a batch" if size else f"{self.plan['max_tokens']} tokens a batch")
-        looked = ("files", self.files(files)) if files and not _rows.table_files(files) else ("rows", self.rows(files))
+        looked = ("files", self.files(files)) if files and not _files.table_files(files) else ("rows", self.rows(files))
         return title, [("analysis", self.dataset._core, dict(self.plan), self.plan["seed"], self.samples, *looked)]
 
     def files(self, files):
-        return self.dataset.tokenizer._core, _rows.encoded(files), dict(self.columns), {}
+        return self.dataset.tokenizer._core, _files.encoded(files), dict(self.columns), {}
 
     def rows(self, files):
         """Full lengths, labels, and the texts that are shown; of rows that are encoded, what there is."""
         from .dataset import Dataset
 
-        data, text, pair = _rows.read_tables(files) if files else self.data, self.columns["text_column"], self.columns["pair_column"]
+        data, text, pair = _files.read_tables(files) if files else self.data, self.columns["text_column"], self.columns["pair_column"]
         if isinstance(data, Dataset):
             return data.lengths, None, None
         whole = Dataset.of(_rows.without_labels(data), self.dataset.tokenizer, labelled=False, text_column=text, pair_column=pair, runtime=self.dataset._runtime)
@@ -277,7 +277,7 @@ def analyze(data: Any, tokenizer: Any = None, *, max_length: int | None = 512, b
 
     _kinds.check(analyze, locals(), BatchOptions)
     columns = {"text_column": text_column, "pair_column": pair_column, "label_column": label_column}
-    data = dataset = _rows.kept(data)
+    data = dataset = _holders.kept(data)
     if not isinstance(data, Dataset):
         if tokenizer is None:
             raise TypeError("brim.analyze needs a tokenizer to count tokens: brim.analyze(rows, \"bert-base-uncased\")")

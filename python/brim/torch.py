@@ -17,7 +17,7 @@ import torch as _torch
 import torch.utils.data as _data
 
 from . import _core, layout as _layout
-from .batches import Batch, Batches, Plan, counts, restore_order, saved_number
+from .batches import Batch, Batches, Plan, counts, restore_order, saved_number, saved_place
 from .feed import Stream
 from .errors import MismatchError
 from .layout import Layout
@@ -312,11 +312,8 @@ class BatchSampler(_data.Sampler[list[int]]):
             raise MismatchError(f"{state!r:.60} is no state of a BatchSampler of this version")
         if state["rows"] != len(self.lengths):
             raise MismatchError(f"the state is for {state['rows']} rows, and there are {len(self.lengths)} here")
-        epoch, batch = (saved_number(name, state[name]) for name in ("epoch", "batch"))
-        if batch > len(self._plan(epoch)):
-            raise MismatchError(f"the state is after {batch} batches, and there are {len(self._plan(epoch))} here")
-        self._epoch, self._start = epoch, batch
-        self._at, self._taken = (self._epoch, self._start), 0
+        self._at, self._taken = saved_place(state, self._plan), 0
+        self._epoch, self._start = self._at
 
 
 #: What stands on padding, by the name of the feature; else 0.

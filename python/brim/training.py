@@ -12,15 +12,15 @@ import warnings
 from collections.abc import Mapping
 from typing import Any, Callable, Iterator, Sequence, Unpack
 
-from . import (_core, callbacks as _callbacks, hub as _hub, kinds as _kinds, notes as _notes, options as _options, outputs as _outputs, pairs as _pairs, ranks as _ranks, rows as _rows,
-               runs as _runs, runtime as _runtime, shapes as _shapes)
+from . import (_core, callbacks as _callbacks, files as _files, holders as _holders, hub as _hub, kinds as _kinds, notes as _notes, options as _options,
+               outputs as _outputs, pairs as _pairs, ranks as _ranks, rows as _rows, runs as _runs, runtime as _runtime, shapes as _shapes)
 from .dataset import Cut, Dataset, refuse_encoded
 from .errors import STOP, Error, MismatchError, UsageError
 from .feed import Stream, Streamed, refuse_made
 from .folds import Folds, of_splits, one_number
 from .judged import keep_texts
 from .keywords import TrainOptions
-from .labels import Labels, _labels
+from .labels import Labels, _labels, kept
 from .model import Model
 from .result import Event, Result
 from .study import WAYS, Comparison, FoldsResult, way
@@ -45,26 +45,26 @@ def _share(evals, validation_split) -> float | None:
 def _named(evals, train, text: str | None = None) -> list[tuple[str, Any]]:
     """The evaluation sets by name. Of a DatasetDict that is trained on: its validation, or else its test. text: the column of texts, where rows are texts alone: lists of them
     by other names are sets."""
-    if evals is None and _rows.is_splits(train):
+    if evals is None and _holders.is_splits(train):
         name = next((n for n in ("validation", "valid", "dev", "test") if n in train), None)
         return [(name, train[name])] if name else []
     if evals is None:
         return []
     if isinstance(evals, (str, bytes)) and not evals:
         raise UsageError("eval is empty: give rows, or leave it out")
-    if _rows.is_splits(evals) or text is not None and _rows.are_texts_by_names(evals, text):
+    if _holders.is_splits(evals) or text is not None and _holders.are_texts_by_names(evals, text):
         return [(str(name), data) for name, data in evals.items() if not (name == "train" and evals is train)]
     if isinstance(evals, (str, os.PathLike)):
-        return [(_rows.shown(os.path.basename(os.fspath(evals))).split(".")[0], evals)]
+        return [(_files.shown(os.path.basename(os.fspath(evals))).split(".")[0], evals)]
     return [("eval", evals)]
 
 
 def _rows_to_train(train):
-    if not _rows.is_splits(train):
+    if not _holders.is_splits(train):
         return train
     if "train" not in train:
-        if all(isinstance(one, Mapping) and not any(map(_rows._is_column, one.values())) for one in train.values()):
-            raise UsageError(f"the rows are a dict of dicts, {_rows._short(train)}: give lists, such as to_dict(\"list\") or to_dict(\"records\") of a DataFrame has")
+        if all(isinstance(one, Mapping) and not any(map(_holders._is_column, one.values())) for one in train.values()):
+            raise UsageError(f"the rows are a dict of dicts, {_holders._short(train)}: give lists, such as to_dict(\"list\") or to_dict(\"records\") of a DataFrame has")
         raise UsageError(f"the splits are {', '.join(map(repr, train))}: give the one to train on, such as data[{next(iter(train))!r}]")
     return train["train"]
 
@@ -128,7 +128,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     not, becomes longer: the "resume" event says both learning rates. resume_anyway=True continues with other kernels too (another processor).
     """
     _kinds.check(_CALL, locals(), TrainOptions)
-    task = _shapes.word(task)
+    task, labels = _shapes.word(task), kept(labels)
     ways = options.pop("_compare", None)
     asked_for = {name for name, value in options.items() if value is not None}  # not by TrainingArguments, which say much
     args = options.pop("args", None)
@@ -147,8 +147,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
         output = None
     if train is None:
         raise TypeError("brim.train needs rows: brim.train(model, rows)")
-    if options.get("fold_column") is not None:  # whose rows are looked at twice
-        train = _rows.kept(train)
+    if options.get("fold_column") is not None and not isinstance(train, Stream):  # whose rows are looked at twice
+        train = _holders.kept(train)
     for name, value in {"header": header, "keep_head": keep_head, "stratify": stratify, "no_type_ids": no_type_ids}.items():
         _options.flag(name, value)
     given = {"eval": eval, "output": output, "max_length": max_length}
@@ -245,10 +245,10 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
         _refuse_of_masks({"brim.compare": ways, "labels": labels, "keep_head": keep_head or None, "fold_column": more["fold_column"], "folds": folds})
     numbered = {"numbering": "words" if whole_words else "tokens"} if masked else {}
 
-    files_too = any(_rows.is_text_files(data) for _, data in [("", train_rows), *named, *_tests(more["test"])])
+    files_too = any(_files.is_text_files(data) for _, data in [("", train_rows), *named, *_tests(more["test"])])
 
     def rows(data, known, labelled: bool | None = True, name="") -> Dataset:
-        data, labelled = _rows.kept(data), labelled and not masked
+        data, labelled = _holders.kept(data), labelled and not masked
         how = {**columns, **(cut.windows if cut and not masked and not several else {}), **source, **({"progress": told.bar} if told.bar else {})}
         if name:  # what was said of the rows to train on
             how = {option: value for option, value in how.items() if option not in _rows.idle(data, labelled)}
@@ -258,7 +258,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
             how = {}
             with _in_set(name):
                 _refuse_encoded_otherwise(data, masked, max_length)
-        elif not _rows.is_text_files(data):
+                refuse_encoded(data, where=source.get("where") or None)
+        elif not _files.is_text_files(data):
             with _in_set(name):
                 how = _options.of_rows(how, with_files=files_too, error=UsageError if name else TypeError)
         with _in_set(name):
@@ -302,11 +303,12 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
             raise UsageError(f"{next(iter(streamed))} is for streams: give stream=True too")
         dataset, opened = rows(train_rows, None if masked else known), None
         if dataset.labels is None and not masked and not several:
+            needy = "training" if asked == "auto" else f'task="{asked}"'
             if isinstance(model, Model) and _shapes.of(model.task).made:
                 raise UsageError(f'the model is of masked words: task="mlm" continues with them; another task takes its folder, brim.train({model.path!r}, ..)')
             if isinstance(train_rows, Dataset):
-                raise UsageError("training needs labels, whose names the Dataset does not have: give it labelled=True, or of ids labels and mapping, where it is made")
-            raise UsageError("training needs labels: give a column, or labels=[...]")
+                raise UsageError(f"{needy} needs labels, whose names the Dataset does not have: give it labelled=True, or of ids labels and mapping, where it is made")
+            raise UsageError(f"{needy} needs labels: give a column, or labels=[...]")
         known_by = Labels(None, task=task, runtime=runtime) if several else dataset
     if not masked and not several:
         _notes.of_task(known_by if opened else dataset.labels, asked)
@@ -441,8 +443,8 @@ _OF_EVALUATIONS = ("best_metric", "compute_metrics", "eval_when", "eval_every", 
 
 def _name_of(data, name: str) -> str:
     """What a note calls rows: their file, or their set."""
-    files = _rows.paths_of(data) if _rows.is_files(data) else []
-    return _rows.shown(files[0]) if files else name or "train"
+    files = _files.paths_of(data) if _files.is_files(data) else []
+    return _files.shown(files[0]) if files else name or "train"
 
 
 @contextlib.contextmanager
@@ -459,7 +461,7 @@ def _in_set(name: str):
 def _tests(test) -> list[tuple[str, Any]]:
     if test is None:
         return []
-    if _rows.is_splits(test):
+    if _holders.is_splits(test):
         return [(str(name), data) for name, data in test.items()]
     return [("test", test)]
 

@@ -96,6 +96,8 @@ def drawn():
 
 def takes(many, most=None):
     """Of so many cases alike, the numbers of those that run: ``most`` (all), and of them under sanitizers a quarter, by a seed that is printed."""
+    if not many:
+        raise AssertionError("there are no cases, so that nothing would be looked at")
     count = many if most is None else min(many, most)
     if SANITIZED:
         count = (count + 3) // 4
@@ -150,6 +152,8 @@ class _Tap(unittest.TestResult):
 
 def main():
     suite = unittest.defaultTestLoader.loadTestsFromModule(sys.modules["__main__"])
+    if not suite.countTestCases():
+        sys.exit("there are no tests")
     result = _Tap()
     print(f"1..{suite.countTestCases()}")
     suite.run(result)

@@ -173,5 +173,15 @@ def thinned(cases, most):
     return [cases[at] for at in case.takes(len(cases), most)]
 
 
+#: What Python itself says of a call or a value that it cannot use: no line that brim wrote.
+_PYTHONS = re.compile(r"unexpected keyword argument|positional argument|multiple values for|'\w+' object |object of type '|object has no|unhashable|NoneType|unsupported operand|not supported between|"
+                      r"list index out of range|could not convert|must be (str|real number|int)\b.*not|expected (str|bytes)|invalid literal|is not (iterable|callable|subscriptable)")
+
+
+def is_line(error):
+    """Whether it is a refusal of brim's own: of its kinds, one line, in its words."""
+    return isinstance(error, (brim.Error, TypeError, ValueError)) and not isinstance(error, UnicodeError) and "\n" not in str(error) and not _PYTHONS.search(str(error))
+
+
 #: What the message of an option says in place of its name.
 SAID = {"freeze": "frozen", "stratify": "stratified", "processing_class": "tokenizer", "mapping": "labels", "names": "labels"}

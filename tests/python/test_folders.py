@@ -46,6 +46,7 @@ class Folders(unittest.TestCase):
                 self.assertEqual(again.pop("tokenizer").fingerprint, tokenizer.fingerprint, name)
                 self.assertEqual(again, found, f"{name}, saved")
         print(f"# {equal} folders equal, {refused} refused")
+        self.assertEqual({name for name, _ in folders.cases()}, set(expected))
         self.assertGreater(equal, 450 - (len(expected) - len(taken)))
         self.assertLess(refused, 20)
 

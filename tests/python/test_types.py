@@ -1,7 +1,9 @@
 """What type checkers and editors see: the options that the program describes, the types of all that is public, the examples and the lines
 of README.md under strict checkers, and what an editor offers. Parts whose checker is not installed are skipped."""
+import ast
 import importlib.util
 import inspect
+import itertools
 import json
 import os
 import pathlib
@@ -71,6 +73,17 @@ class Options(unittest.TestCase):
         for name in ("lr", "batch_size", "patience"):
             self.assertRegex(brim.train.__doc__, rf"\n *{name}: ")
         self.assertIn("Default: 5e-5", brim.train.__doc__)
+
+
+    def test_said_once(self):
+        """options that two kinds of calls have are of a class that both inherit"""
+        tree = ast.parse((PACKAGE / "keywords.py").read_text(encoding="utf-8"))
+        own = {node.name: {ast.unparse(one) for one in node.body if isinstance(one, ast.AnnAssign)} for node in tree.body if isinstance(node, ast.ClassDef)}
+        self.assertGreater(len(own), 5)
+        del own["TrainOptions"]  # whose types are others: each may be None
+        for one, other in itertools.combinations(own, 2):
+            self.assertLess(len(own[one] & own[other]), 6, f"{one} and {other} have {sorted(own[one] & own[other])}")
+        self.assertLessEqual({"seed", "rank"}, set(keywords.BatchOptions.__annotations__))
 
 
 class Checked(unittest.TestCase):

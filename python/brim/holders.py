@@ -1,0 +1,114 @@
+"""What people hold their rows in, and what is no rows at all."""
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from .errors import UsageError
+from .labels import _plain
+
+
+class Columns(NamedTuple):
+    """Rows as lists of equal length; names are those of the classes in the order of their ids, where the source knows them."""
+
+    texts: list
+    pairs: list | None = None
+    labels: list | None = None
+    names: list | None = None
+
+
+class Found(list):
+    """Names of columns that were found, not given: it is no slip if no row has one of them."""
+
+
+class Table(NamedTuple):
+    """Rows as Arrow has them, with the columns that are wanted."""
+
+    table: Any
+    text: str
+    pair: str | None
+    label: str | None
+    names: list | None = None
+
+
+def _of_datasets(data: Any, *kinds: str) -> bool:
+    return any(base.__module__.partition(".")[0] == "datasets" and base.__name__ in kinds for base in type(data).__mro__)
+
+
+def is_splits(data: Any) -> bool:
+    """A DatasetDict, or any mapping of names to tables, rows or files; not one of columns."""
+    if not isinstance(data, Mapping):
+        return False
+    if _of_datasets(data, "DatasetDict", "IterableDatasetDict"):
+        return True
+    return bool(data) and not any(_is_column(v) or "train" not in data and _is_numbered(v) for v in data.values())
+
+
+def _is_numbered(value: Any) -> bool:
+    """A column as pandas' to_dict() writes it, and to_json(): a cell by the number of its row."""
+    return isinstance(value, Mapping) and bool(value) and all(str(number).isdecimal() for number in value) and not any(isinstance(cell, Mapping) for cell in value.values())
+
+
+def _is_column(value: Any) -> bool:
+    if isinstance(value, (str, bytes, os.PathLike, Mapping)) or is_table(value) or type(value).__module__.startswith("brim."):
+        return False
+    if hasattr(value, "__next__"):  # a generator of rows
+        return False
+    first = next(iter(value), None) if isinstance(value, (list, tuple)) or hasattr(value, "__array__") or hasattr(value, "to_list") else value
+    return not isinstance(first, (Mapping, tuple, os.PathLike))
+
+
+def are_texts_by_names(data: Any, text: str) -> bool:
+    """Lists of str, none of which is the column of texts."""
+    return isinstance(data, Mapping) and text not in map(str, data) and all(isinstance(one, list) and all(isinstance(row, str) for row in one) for one in data.values())
+
+
+def is_table(data: Any) -> bool:
+    if isinstance(data, (Mapping, list, tuple, str, bytes)) or _is_lazy(data):
+        return False
+    columns = hasattr(data, "column_names") or hasattr(data, "columns") or hasattr(data, "schema")
+    return _of_datasets(data, "Dataset") or columns and (hasattr(data, "__arrow_c_stream__") or hasattr(data, "iloc"))
+
+
+def _is_lazy(data: Any) -> bool:
+    """A LazyFrame of polars, whose columns are not known before it is collected."""
+    return type(data).__name__ == "LazyFrame"
+
+
+def kept(data: Any) -> Any:
+    """What can be looped over once, as a list, or as the table that Arrow reads; anything else as it is. Batches, which may have no end, are no rows."""
+    refuse_batches(data)
+    if not hasattr(data, "__next__"):
+        return data
+    return data.read_all() if hasattr(data, "read_all") and hasattr(data, "schema") else list(data)
+
+
+def refuse_batches(data: Any) -> None:
+    """What gives batches has no rows to look at by number."""
+    if type(data).__module__ == "brim.feed":
+        raise UsageError("a stream gives batches to train with, and rows are needed here: give its files")
+    if type(data).__module__ == "brim.batches":
+        raise UsageError(f"{type(data).__name__} gives batches, and rows are needed here: give its Dataset")
+
+
+def is_rows(data: Any) -> bool:
+    return is_table(data) or isinstance(data, Mapping) or hasattr(data, "__iter__") or hasattr(data, "__getitem__")
+
+
+def _transformed(data: Any) -> bool:
+    """A Dataset of datasets with set_transform or with_transform: its rows are what the function makes of the table."""
+    return _of_datasets(data, "Dataset") and data.format.get("type") == "custom"
+
+
+def as_list(rows: Any) -> Any:
+    """A column of Arrow, NumPy, pandas or polars as a list; anything else as it is."""
+    for way in ("to_pylist", "tolist", "to_list"):
+        if hasattr(rows, way):
+            return _plain(rows) if way == "tolist" else getattr(rows, way)()
+    return rows
+
+
+def _short(value: Any) -> str:
+    shown = " ".join(repr(value).splitlines())
+    return shown if len(shown) <= 60 else shown[:57] + "..."
