@@ -37,9 +37,11 @@ static int read_texts(cli_call *cli, const cli_inference *in, cli_columns *colum
   for (int i = 0; i < in->path_count; i++)
     if (cli_is_pipe(in->paths[i]))
       return BRIM_OK;
-  BRIM_TRY(cli_source_options(cli, false, &source));
-  BRIM_TRY(cli_columns_find(cli, in->paths, in->path_count, brim_model_task(in->model), columns, &source));
-  const int status = brim_judged_read_texts(judged, in->paths, in->path_count, &source, &cli->error);
+  int status = cli_source_options(cli, false, &source);
+  if (!status)
+    status = cli_columns_find(cli, in->paths, in->path_count, brim_model_task(in->model), columns, &source);
+  if (!status)
+    status = brim_judged_read_texts(judged, in->paths, in->path_count, &source, &cli->error);
   if (status != BRIM_E_MISMATCH)
     return status;
   cli_no_texts(cli, &cli->error);
