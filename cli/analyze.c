@@ -6,6 +6,7 @@
 #include "commands.h"
 #include "folds.h"
 #include "shared.h"
+#include "stream.h"
 
 static const cli_option options[] = {
     HEADING("Texts"),
@@ -343,9 +344,8 @@ static int show(cli_call *cli, const brim_dataset *dataset, const brim_tokenizer
 
 /* The page reads the files again. */
 static int check_html(cli_call *cli) {
-  for (int i = 0; cli->values->html && i < cli->arguments.operand_count; i++)
-    if (strcmp(cli->arguments.operands[i], "-") == 0)
-      return brim_error_set(&cli->error, BRIM_E_USAGE, "--html: standard input cannot be read twice; give a file");
+  if (cli->values->html && cli_any_pipe(cli->arguments.operands, cli->arguments.operand_count))
+    return brim_error_set(&cli->error, BRIM_E_USAGE, "--html: standard input or a pipe cannot be read twice: name a file");
   return BRIM_OK;
 }
 

@@ -11,14 +11,6 @@ bool cli_folds_wanted(const cli_values *values) {
   return values->folds > 0 || values->fold_column;
 }
 
-/* The rows are read, and then their column. */
-static bool has_pipe(const char *const *paths, int count) {
-  bool any = false;
-  for (int i = 0; i < count; i++)
-    any = any || cli_is_pipe(paths[i]);
-  return any;
-}
-
 int cli_folds_check(cli_call *cli) {
   const cli_values *v = cli->values;
   double share;
@@ -29,8 +21,8 @@ int cli_folds_check(cli_call *cli) {
   }
   if (!cli_folds_wanted(v) && seeded && !held_out)
     return brim_error_set(&cli->error, BRIM_E_USAGE, "--fold-seed has no effect without --folds or --eval 10%%: leave it out");
-  if (v->fold_column &&
-      (has_pipe(v->train.items, v->train.count) || has_pipe(cli->arguments.operands, cli->arguments.operand_count)))
+  if (v->fold_column && /* the rows are read, and then their column */
+      (cli_any_pipe(v->train.items, v->train.count) || cli_any_pipe(cli->arguments.operands, cli->arguments.operand_count)))
     return brim_error_set(&cli->error, BRIM_E_USAGE, "--fold-column cannot be read from standard input or a pipe: name a file");
   if (cli_folds_wanted(v) && cli->masks)
     return brim_error_set(&cli->error, BRIM_E_USAGE, "--%s is for rows with labels, which --task mlm does not take",

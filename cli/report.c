@@ -34,9 +34,8 @@ static int write_csv(cli_call *cli, const brim_runs *runs) {
 /* Rows of a pipe have no texts, nor has what is not the file that was read before. */
 static int read_texts(cli_call *cli, const cli_inference *in, cli_columns *columns, brim_judged *judged) {
   brim_source_options source;
-  for (int i = 0; i < in->path_count; i++)
-    if (cli_is_pipe(in->paths[i]))
-      return BRIM_OK;
+  if (cli_any_pipe(in->paths, in->path_count))
+    return BRIM_OK;
   int status = cli_source_options(cli, false, &source);
   if (!status)
     status = cli_columns_find(cli, in->paths, in->path_count, brim_model_task(in->model), columns, &source);

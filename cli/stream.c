@@ -21,13 +21,6 @@ static int take_weights(cli_call *cli, int path_count, double *out) {
   return BRIM_OK;
 }
 
-static bool reads_input(const cli_feed_request *request) {
-  for (int i = 0; i < request->path_count; i++)
-    if (strcmp(request->paths[i], "-") == 0)
-      return true;
-  return false;
-}
-
 int cli_open_feed(cli_call *cli, const cli_feed_request *request, brim_feed **out) {
   const cli_values *v = cli->values;
   double weights[CLI_LIST_LIMIT];
@@ -40,7 +33,7 @@ int cli_open_feed(cli_call *cli, const cli_feed_request *request, brim_feed **ou
                            .plan = *request->plan,
                            .rank = request->rank,
                            .first_epoch = request->first_epoch,
-                           .epochs = reads_input(request) ? 1 : request->epochs,
+                           .epochs = cli_any_pipe(request->paths, request->path_count) ? 1 : request->epochs,
                            .weights = v->weight.count ? weights : NULL};
   int status = cli_fill(&cli->arguments, CLI_FEED, &how, &cli->error);
   if (!status)
@@ -119,11 +112,17 @@ bool cli_is_pipe(const char *path) {
   return strcmp(path, "-") == 0 || (stat(path, &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode));
 }
 
+bool cli_any_pipe(const char *const *paths, int count) {
+  for (int i = 0; i < count; i++)
+    if (cli_is_pipe(paths[i]))
+      return true;
+  return false;
+}
+
 /* Why the steps of an epoch cannot be counted; NULL: they can. */
 static const char *uncountable(const cli_values *v, const brim_plan_options *plan) {
-  for (int i = 0; i < v->train.count; i++)
-    if (cli_is_pipe(v->train.items[i]))
-      return "standard input or a pipe can be read only once";
+  if (cli_any_pipe(v->train.items, v->train.count))
+    return "standard input or a pipe can be read only once";
   if (v->repeat)
     return "an epoch of --repeat has no end";
   return plan->batch_size > 0 ? NULL : "how many rows --max-tokens holds is known only when they are encoded";
@@ -207,9 +206,7 @@ int cli_stream_labels(cli_call *cli, const char *const *paths, int path_count, b
                           brim_task_name(task));
   if (names->count)
     return brim_labels_make(cli->runtime, brim_task_of_names(task), names->items, names->count, out, &cli->error);
-  bool once = false;
-  for (int i = 0; i < path_count; i++)
-    once = once || cli_is_pipe(paths[i]);
+  const bool once = cli_any_pipe(paths, path_count);
   if (values && (once || brim_task_shape(task)->several_texts))
     return brim_labels_make(cli->runtime, task, NULL, 1, out, &cli->error);
   if (once)

@@ -19,6 +19,7 @@ typedef struct cli_feed_request {
 
 /* Standard input, or a pipe with a name: its rows can be read once. */
 bool cli_is_pipe(const char *path);
+bool cli_any_pipe(const char *const *paths, int count);
 /* Opens it, and says how much memory its windows take. */
 int cli_open_feed(cli_call *cli, const cli_feed_request *request, brim_feed **out);
 /* The labels of a stream: --labels, or those that one pass over the data finds. */

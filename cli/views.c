@@ -56,10 +56,7 @@ static int read_texts(cli_call *cli, brim_judged *set, brim_error *err) {
   const char *path, *const *paths;
   const int count = files_of(cli, set->name, &path, &paths);
   brim_source_options source;
-  for (int i = 0; i < count; i++)
-    if (cli_is_pipe(paths[i])) /* its rows are gone */
-      return BRIM_OK;
-  if (!count)
+  if (!count || cli_any_pipe(paths, count)) /* a pipe's rows are gone */
     return BRIM_OK;
   cli_columns columns = {0};
   int status = cli_source_options(cli, false, &source);

@@ -45,10 +45,12 @@ cat large.jsonl | "$BRIM" train -q -m "$MODEL" --task embedding --train - --form
 echo "--- a named pipe is read once: no texts of its rows afterwards, and no column of folds"
 mkfifo again.jsonl
 once() { # OPTION...: what is trained with the pipe, which is written once
-  cat rerank.jsonl > again.jsonl & timeout 60 "$BRIM" train -q -m "$MODEL" --task rerank -o once --overwrite --epochs 1 --seed 1 "$@" > out && echo trained; wait
+  timeout 60 sh -c 'cat rerank.jsonl > again.jsonl' & timeout 60 "$BRIM" train -q -m "$MODEL" --task rerank -o once --overwrite --epochs 1 --seed 1 "$@" > out && echo trained; wait
 }
 once --train rerank.jsonl --eval again.jsonl
 once --train again.jsonl --eval 25%
 once --train again.jsonl --folds 2
-cat rerank.jsonl > again.jsonl & timeout 60 "$BRIM" report ranker --data again.jsonl -o page.html; wait
+timeout 60 sh -c 'cat rerank.jsonl > again.jsonl' & timeout 60 "$BRIM" report ranker --data again.jsonl -o page.html; wait
 timeout 60 "$BRIM" train -q -m "$MODEL" --task rerank --train again.jsonl --fold-column index -o once --overwrite
+timeout 60 sh -c 'cat rerank.jsonl > again.jsonl' & timeout 60 "$BRIM" train -q -m "$MODEL" --task rerank --loss bce --train again.jsonl --stream --max-steps 20 -b 4 -o once --overwrite > out && echo trained until it ends; wait
+timeout 60 "$BRIM" analyze -t "$MODEL" again.jsonl --html page.html # which asks for the texts again
