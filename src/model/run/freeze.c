@@ -16,9 +16,9 @@
 #define SEPARATORS ", "
 enum { MOST_LAYERS = 1 << 20, ENCODER = MOST_LAYERS + 2 };
 
-/* Of a tensor: their names have dots. */
+/* Of a tensor: their names have dots, or are of several words, as layer_weights is. */
 static bool is_pattern(const char *word, size_t length) {
-  return strcspn(word, ".*?[") < length;
+  return strcspn(word, ".*?[_/") < length;
 }
 
 /* Digits alone, from 1 on. */

@@ -38,3 +38,6 @@ $BRIM train $options --output bad --train-only encoder
 $BRIM train $options --output bad --train-only "*.bias"
 $BRIM train $options --output bad --train-only "classifier.*" --freeze "*"
 ls bad 2>&1
+# Names without a dot: of the weights of layers.
+$BRIM train --model "$MODEL" --train $DATA/train.csv --output layers --layers weighted --train-only 'layer_weights,bert.pooler.*,classifier.*' --max-steps 1 --quiet | head -n 1 | cut -d, -f1
+$BRIM train --model "$MODEL" --train $DATA/train.csv --output layers --overwrite --layers weighted --freeze layer_weights --max-steps 1 --quiet
