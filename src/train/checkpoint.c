@@ -89,7 +89,8 @@ int brim_checkpoint_room(const brim_run_folder *folder, uint64_t step, brim_erro
 /* That the run's folder was removed is said elsewhere (brim_run_folder_held). */
 static int checkpoint_say_removed(const brim_run_folder *folder, const brim_folder *aside, const char *path, int status,
                                   brim_error *err) {
-  if (status != BRIM_E_IO || brim_path_exists(aside ? brim_folder_path(aside) : folder->checkpoints) || brim_path_exists(path))
+  const char *written = aside ? brim_folder_path(aside) : folder->checkpoints; /* NULL: it has its name, or was undone */
+  if (status != BRIM_E_IO || (written && brim_path_exists(written)) || brim_path_exists(path))
     return status;
   return brim_error_at(err, BRIM_E_MISMATCH, folder->checkpoints, 0, -1,
                        "a checkpoint was removed while it was written: let nothing else remove checkpoints during the run");

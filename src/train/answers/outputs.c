@@ -254,9 +254,12 @@ static int check_folder(check *c, const brim_path *output, const char *folder, b
 /* "missing/../there" would be `there` once `missing` is made, and nothing has looked at it. */
 static int check_climb(check *c, const brim_path *run) {
   const char *path = run->path;
-  for (const char *part = path; (part = strstr(part, "..")); part += 2)
-    if ((part == path || part[-1] == '/') && (part[2] == '/' || !part[2]))
+  for (const char *part = path; (part = strstr(part, "..")); part += 2) {
+    const bool climbs = (part == path || part[-1] == '/') && (part[2] == '/' || !part[2]);
+    snprintf(c->at, PATH_MAX, "%.*s", (int)(part - path), path);
+    if (climbs && part > path && !brim_path_is_folder(c->at))
       return refuse(c, run, "a folder before .. is not there: name it without ..");
+  }
   return check_folder(c, run, path, true);
 }
 

@@ -30,3 +30,9 @@ quiet predict --model names --quote backslash escaped.csv | wc -l
 quiet predict --model names escaped.csv
 printf 'good\rbad\r' | quiet predict --model names -
 ls
+# A folder beside the one that a person is in.
+mkdir -p deep/down && cp -r "$MODEL" here
+cd deep/down && $BRIM train --model ../../here --train $DATA/train.csv --max-steps 1 --quiet --output ../run | tail -n 1 && $BRIM train --model ../../here --train $DATA/train.csv --max-steps 1 --quiet --output ../down/../down/../../other | tail -n 1
+$BRIM train --model ../../here --train $DATA/train.csv --max-steps 1 --quiet --output ../missing/../run3
+$BRIM train --model ../../here --train $DATA/train.csv --max-steps 1 --quiet --output ../../here --overwrite
+cd ../..
