@@ -121,8 +121,8 @@ static int boundary_evaluate_one(brim_trainer *t, const brim_eval_set *set, read
                                       .part_logits = t->part_logits,
                                       .outcomes = t->outcomes,
                                       .firsts = set->firsts,
-                                      .event = speaks ? t->options.event : NULL,
-                                      .event_context = t->options.event_context};
+                                      .event = speaks ? brim_trainer_hear : NULL,
+                                      .event_context = t};
   brim_profile_begin(t->options.profile, BRIM_WORK_EVALUATION, "evaluation");
   int status = brim_prediction_run(&prediction, t->logits, err);
   if (!status && t->outcomes)
@@ -164,6 +164,7 @@ static int boundary_hold_best(brim_trainer *t, brim_error *err) {
 }
 
 static int boundary_evaluate(brim_trainer *t, brim_error *err) {
+  brim_model_catch_up(t->model);
   for (int i = 0; i < t->eval_count; i++) {
     found f;
     double value;
@@ -218,7 +219,9 @@ static int boundary_checkpoint(brim_trainer *t, bool scheduled, brim_error *err)
   brim_profile_end(t->options.profile, 0);
   BRIM_TRY(brim_group_agree(&t->options.group, status, err));
   t->saved_step = t->state.step;
-  return brim_trainer_emit_checkpoint(t, err);
+  BRIM_TRY(brim_trainer_emit_checkpoint(t, err));
+  t->asked &= ~BRIM_DO_SAVE; /* there it is */
+  return BRIM_OK;
 }
 
 /* ---- in order --------------------------------------------------------------------------------------------- */
@@ -264,14 +267,20 @@ int brim_trainer_boundary(brim_trainer *t, brim_error *err) {
     t->outlook.total_steps = t->state.step;
   bool last = t->state.step == t->outlook.total_steps;
   BRIM_TRY(boundary_asked(t, &asked, err));
-  if ((asked & BRIM_DO_EVALUATE) || boundary_due(t, o->eval_when, o->eval_every, whole, last)) {
-    brim_model_catch_up(t->model);
+  bool evaluates = (asked & BRIM_DO_EVALUATE) || boundary_due(t, o->eval_when, o->eval_every, whole, last);
+  if (evaluates)
     BRIM_TRY(boundary_evaluate(t, err));
-    BRIM_TRY(boundary_asked(t, &then, err));
-  }
   last = last || t->state.stopped;
   if (whole || last)
     BRIM_TRY(boundary_end_epoch(t, whole, err));
+  if (evaluates || whole || last)
+    BRIM_TRY(boundary_asked(t, &then, err));
+  if (!evaluates && (then & BRIM_DO_EVALUATE)) { /* at the end of the epoch; asked for during an evaluation, that was it */
+    BRIM_TRY(boundary_evaluate(t, err));
+    BRIM_TRY(boundary_asked(t, &asked, err));
+    then |= asked;
+    last = last || t->state.stopped;
+  }
   const bool best = t->state.best_step == t->state.step && o->save_when != BRIM_NEVER;
   const bool save = best || ((asked | then) & BRIM_DO_SAVE) || boundary_due(t, o->save_when, o->save_every, whole, last);
   t->state.pending = false;

@@ -103,7 +103,9 @@ int brim_trainer_finish(brim_trainer *trainer, brim_error *err) BRIM_CHECK;
 int brim_trainer_take_turn(brim_trainer *trainer, brim_error *err) BRIM_CHECK;
 int brim_trainer_keep_turn(brim_trainer *trainer, brim_error *err) BRIM_CHECK;
 
-/* events.c: every rank calls these; rank 0 writes. */
+/* events.c. A brim_event_fn of a trainer: the caller's function hears of it, and what it asks for is noted. */
+int brim_trainer_hear(void *trainer, const brim_event *event);
+/* Every rank calls these; rank 0 writes. */
 double brim_trainer_seconds(const brim_trainer *trainer);
 /* Epochs done, as a fraction. */
 double brim_trainer_epochs_done(const brim_trainer *trainer);
