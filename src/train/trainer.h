@@ -16,6 +16,7 @@ typedef struct brim_eval_set {
   brim_dataset *mapped; /* as the model numbers its labels, which is then `dataset`; NULL: it was so */
   uint64_t *firsts;     /* brim_logit_firsts */
   brim_plan *plan;      /* made once: the same parts at every evaluation */
+  bool evaluated;       /* by this process */
 } brim_eval_set;
 
 /* What a run that is resumed has otherwise than before. */

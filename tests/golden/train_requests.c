@@ -189,6 +189,38 @@ static void elsewhere(void) {
     }
 }
 
+/* ---- resumed ------------------------------------------------------------------------------------------------ */
+
+static int count_lines(const char *text, const char *with) {
+  int count = 0;
+  for (const char *at = text; (at = strstr(at, with)); at++)
+    count++;
+  return count;
+}
+
+/* Sets that a finished run did not have are evaluated as at its last step. */
+static void made_up(double swa_start) {
+  const char *output = scratch_file(swa_start > 0 ? "made-up-average" : "made-up");
+  brim_train_result result;
+  brim_error err;
+  brim_train_options options = case_options(output);
+  options.swa_start = swa_start;
+  ok_int(run(&options, false, &result, &err), BRIM_OK, "a run without evaluation");
+  options.resume = true;
+  for (int time = 1; time <= 3; time++) {
+    const int status = run(&options, time != 3, &result, &err);
+    char *log = case_log(output);
+    ok(status == BRIM_OK && result.best_step == 12 && isfinite(result.best_metric) && result.metric,
+       "resumed at its end, %s evaluation: the best is %.4f of step %d", time == 3 ? "without" : "with", result.best_metric,
+       (int)result.best_step);
+    ok_int(count_lines(log, "\"name\":\"dev\",\"averaged\":false"), 1, "the log has it once");
+    free(log);
+  }
+  char target[64] = "";
+  ok(readlink(case_path(output, "checkpoints/best"), target, sizeof target - 1) > 0 && strcmp(target, "step-12") == 0,
+     "the best checkpoint is %s", target);
+}
+
 int main(void) {
   model_folder = case_model_folder("bert-pair-3");
   if (!model_folder) {
@@ -198,5 +230,7 @@ int main(void) {
   every_kind();
   after_the_step();
   elsewhere();
+  made_up(0);
+  made_up(0.5);
   return tap_done();
 }

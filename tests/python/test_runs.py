@@ -159,6 +159,16 @@ class Told(unittest.TestCase):
         comparison = brim.compare(MODEL, TRAIN, eval=TEST, max_steps=2, on_event=lambda kind, fields: brim.SAVE | brim.EVALUATE)
         self.assertTrue(comparison)
 
+    def test_evaluated_at_its_end(self):
+        """A finished run that is resumed with rows to evaluate on has the best evaluation of them."""
+        for how in ({}, {"stream": True}):
+            given = {**how, "max_steps": 3, "output": HERE / f"not-evaluated-{len(how)}"}
+            brim.train(MODEL, TRAIN, **given)
+            result = brim.train(MODEL, TRAIN, eval=TEST, resume=True, **given)
+            self.assertEqual((result.best_step, result.best_metric), (3, result.evaluations[-1]["accuracy"]))
+            events = [json.loads(line) for line in (given["output"] / "log.jsonl").read_text().splitlines()]
+            self.assertEqual([event["step"] for event in events if event["event"] == "eval"], [3])
+
     def test_values(self):
         """Fields of events are Python's."""
         seen = {}
