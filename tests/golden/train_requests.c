@@ -221,6 +221,36 @@ static void made_up(double swa_start) {
      "the best checkpoint is %s", target);
 }
 
+static void best_is_gone(void) {
+  char output[512], best[600];
+  brim_train_result result;
+  brim_error err;
+  snprintf(output, sizeof output, "%s", scratch_file("gone"));
+  listener l = {.kind = "none"};
+  brim_train_options options = heard_by(&l, output);
+  options.best_metric = "accuracy";
+  options.eval_every = 1;
+  options.lr = 0; /* the first is the best */
+  ok(run(&options, true, &result, &err) == BRIM_OK && result.best_step == 1, "the best is step %d", (int)result.best_step);
+  options.overwrite = false, options.resume = true, options.epochs = 3;
+  snprintf(best, sizeof best, "%s/checkpoints/step-1", output);
+  size_t length;
+  char *state = case_read(case_path(best, "state.json"), &length);
+  case_write(case_path(best, "state.json"), state, length / 2);
+  l = (listener){.kind = "step"};
+  ok(run(&options, true, &result, &err) == BRIM_E_FORMAT && l.heard == 0 && strstr(err.message, "end with the last step's"),
+     "it is damaged, which is said before the first step: %s", err.message);
+  free(state);
+  case_remove(best);
+  ok(run(&options, true, &result, &err) == BRIM_E_MISMATCH && l.heard == 0 && strstr(err.message, "is gone") &&
+         strstr(err.message, "end with the last step's"),
+     "it is gone: %s", err.message);
+  options.final = BRIM_FINAL_LAST;
+  ok(run(&options, true, &result, &err) == BRIM_OK && result.steps == 18 && result.model_step == 18,
+     "the run can end without it: %s", err.message);
+  ok(!case_exists(case_path(output, "checkpoints/best")), "and no link leads nowhere");
+}
+
 int main(void) {
   model_folder = case_model_folder("bert-pair-3");
   if (!model_folder) {
@@ -232,5 +262,6 @@ int main(void) {
   elsewhere();
   made_up(0);
   made_up(0.5);
+  best_is_gone();
   return tap_done();
 }
