@@ -371,6 +371,13 @@ static double rate(const brim_train_result *r) {
   return r->seconds > 0 ? (double)r->tokens / r->seconds : 0;
 }
 
+/* A person may have removed it, and some runs keep none. */
+static bool best_is_kept(const char *run) {
+  char path[4096];
+  const int length = snprintf(path, sizeof path, "%s/checkpoints/best", run);
+  return length > 0 && (size_t)length < sizeof path && access(path, F_OK) == 0;
+}
+
 /* Which step's model it is, where that is not plain. */
 static void put_which(brim_text *out, const brim_train_result *r, const char *run) {
   const bool earlier = r->best_step > 0 && r->model_step != r->steps,
@@ -380,6 +387,8 @@ static void put_which(brim_text *out, const brim_train_result *r, const char *ru
   else if (earlier)
     brim_text_printf(out, "the model is in %s: the best, of step %llu of %llu\n", run, (unsigned long long)r->model_step,
                      (unsigned long long)r->steps);
+  else if (elsewhere && !best_is_kept(run))
+    brim_text_printf(out, "the model of the last step is in %s; no checkpoint has that of the best evaluation\n", run);
   else if (elsewhere)
     brim_text_printf(out, "the model of the best evaluation is in %s/checkpoints/best, that of the last step in %s\n", run, run);
   else

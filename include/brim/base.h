@@ -150,8 +150,10 @@ typedef struct brim_event {
   const brim_field *fields;
   int field_count;
 } brim_event;
-/* Called from the thread that called brim. A non-zero return stops the run with that status. */
+/* Called from the thread that called brim. A non-zero return stops the run with that status, but for BRIM_DO_, which ask
+ * something of training (brim_train_options.event) and nothing of anything else. */
 typedef int (*brim_event_fn)(void *context, const brim_event *event);
+enum { BRIM_DO_EVALUATE = 0x100, BRIM_DO_SAVE = 0x200 };
 
 BRIM_API const brim_field *brim_event_field(const brim_event *event, const char *name); /* NULL if absent */
 

@@ -81,10 +81,6 @@ typedef struct brim_own_metric {
 typedef int (*brim_own_metrics_fn)(void *context, const brim_evaluation *evaluation, brim_own_metric *metrics, int *count,
                                    brim_error *err);
 
-/* What a brim_event_fn of training may return besides: after this step the run evaluates, or writes a checkpoint, or (added
- * together) both. */
-enum { BRIM_DO_EVALUATE = 0x100, BRIM_DO_SAVE = 0x200 };
-
 typedef struct brim_train_options {
   /* step */
   brim_plan_options plan; /* batching, padding, batch_size, max_tokens, ... */
@@ -163,7 +159,9 @@ typedef struct brim_train_options {
   const char *output;       /* RUN folder; NULL: nothing is written */
   const char *options_json; /* a JSON value that the caller wants recorded in the `start` event; NULL: nothing */
   brim_event_fn event;      /* one that returns BRIM_E_CANCELLED stops the run as brim_runtime_cancel does: step finished,
-                               checkpoint written; BRIM_DO_ ask for what they say; any other status ends it there and then */
+                               checkpoint written; any other status ends it there and then. BRIM_DO_EVALUATE, BRIM_DO_SAVE,
+                               or both added together: after this step the run evaluates, or writes a checkpoint; of an event before
+                               the first step, or of a checkpoint, after the next step; of one after the last, nothing */
   void *event_context;
   brim_evaluated_fn evaluated; /* after each "eval" event, from the same thread, with event_context; not of masked words, whose
                                   labels have no names; NULL: nobody looks */

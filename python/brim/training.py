@@ -98,7 +98,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     device: "cpu", or "cuda" for an NVIDIA GPU, tf32=True: as for ``Model``; a ``Model`` stays where it is, as it is.
     output: the run's folder (log.jsonl, evaluation.jsonl, report.html, checkpoints, TensorBoard's files, the final model), None: nothing is written. on_event: called
     with a kind and its fields; ``brim.STOP`` as its result stops the run, after a checkpoint, ``brim.EVALUATE`` and ``brim.SAVE`` ask for
-    what they say; any other result means nothing. While it runs the model is in use: ``parameters()`` may be read, and written with ``written()``, and all
+    what they say, after the step of the event; any other result means nothing. While it runs the model is in use: ``parameters()`` may be read, and written with ``written()``, and all
     else is refused. The rows were read when the training began, and nobody looks whether they change.
 
     The model at the end: that of the best evaluation where there is one and patience or best_metric is given, or with keep="best"

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/event.h"
 #include "base/hashmap.h"
 #include "base/memory.h"
 #include "base/number.h"
@@ -116,8 +117,7 @@ static int tell(const caching *c, const brim_dataset *dataset, bool used, brim_e
                                {.name = "rows", .kind = BRIM_VALUE_INT, .integer = (int64_t)brim_dataset_rows(dataset)},
                                {.name = "reason", .kind = BRIM_VALUE_TEXT, .text = c->reason}};
   const brim_event event = {.kind = "cache", .fields = fields, .field_count = sizeof fields / sizeof *fields};
-  int status = c->options->progress(c->options->progress_context, &event);
-  return status == BRIM_OK ? BRIM_OK : brim_error_set(err, status, "stopped by the caller");
+  return brim_tell(c->options->progress, c->options->progress_context, &event, err);
 }
 
 /* Failures that are the cache's own matter become a reason; others reach the caller. */

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/event.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "data/cache.h"
@@ -40,8 +41,7 @@ static int report(loader *l, uint64_t done, uint64_t total, brim_error *err) {
       {.name = "tokens", .kind = BRIM_VALUE_INT, .integer = (int64_t)l->dataset->token_count},
       {.name = "seconds", .kind = BRIM_VALUE_REAL, .real = seconds}};
   const brim_event event = {.kind = "progress", .fields = fields, .field_count = sizeof fields / sizeof *fields};
-  int status = l->options->progress(l->options->progress_context, &event);
-  return status == BRIM_OK ? BRIM_OK : brim_error_set(err, status, "stopped by the caller");
+  return brim_tell(l->options->progress, l->options->progress_context, &event, err);
 }
 
 /* An event now and then, when a block has come, and one at the end. */

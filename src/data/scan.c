@@ -1,4 +1,5 @@
 /* scan.c: the labels of a source, without its texts. */
+#include "base/event.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "data/labels.h"
@@ -18,8 +19,7 @@ static int report(const brim_reader *reader, uint64_t rows, brim_event_fn progre
                                {.name = "total", .kind = BRIM_VALUE_INT, .integer = (int64_t)total},
                                {.name = "rows", .kind = BRIM_VALUE_INT, .integer = (int64_t)rows}};
   const brim_event event = {.kind = "progress", .fields = fields, .field_count = sizeof fields / sizeof *fields};
-  int status = progress(context, &event);
-  return status == BRIM_OK ? BRIM_OK : brim_error_set(err, status, "stopped by the caller");
+  return brim_tell(progress, context, &event, err);
 }
 
 /* Rows by class, or words, in the order of appearance. */

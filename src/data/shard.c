@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/compress.h"
+#include "base/event.h"
 #include "base/folder.h"
 #include "base/memory.h"
 #include "base/ordered.h"
@@ -164,8 +165,7 @@ static int report(const sharder *s, uint64_t consumed, brim_error *err) {
                                {.name = "unit", .kind = BRIM_VALUE_TEXT, .text = "bytes"},
                                {.name = "rows", .kind = BRIM_VALUE_INT, .integer = (int64_t)s->result.records}};
   const brim_event event = {.kind = "progress", .fields = fields, .field_count = sizeof fields / sizeof *fields};
-  int status = s->options->progress(s->options->progress_context, &event);
-  return status == BRIM_OK ? BRIM_OK : brim_error_set(err, status, "stopped by the caller");
+  return brim_tell(s->options->progress, s->options->progress_context, &event, err);
 }
 
 static const char *extension(brim_format format) {

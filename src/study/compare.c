@@ -5,6 +5,7 @@
  * losses are those of a run that nothing interrupts; nothing is computed twice for the clock's sake. */
 #include <string.h>
 
+#include "base/event.h"
 #include "base/memory.h"
 #include "base/process.h"
 #include "base/status.h"
@@ -70,8 +71,7 @@ static brim_train_options compare_options(const compare_job *job, const brim_mod
 }
 
 static int compare_tell(const compare_job *job, const brim_event *event, brim_error *err) {
-  int status = job->options->event ? job->options->event(job->options->event_context, event) : BRIM_OK;
-  return status ? brim_error_set(err, status, "the comparison was stopped by the program that started it") : BRIM_OK;
+  return brim_tell(job->options->event, job->options->event_context, event, err);
 }
 
 /* ---- before the clock runs -------------------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/event.h"
 #include "base/file.h"
 #include "base/folder.h"
 #include "base/memory.h"
@@ -130,8 +131,7 @@ static int note_begin(fold_job *job, brim_error *err) {
 /* To the program alone, as a run without folds does. */
 static int tell(const fold_job *job, const char *kind, const brim_field *fields, int count, brim_error *err) {
   const brim_event event = {kind, fields, count};
-  const int status = job->options->event ? job->options->event(job->options->event_context, &event) : BRIM_OK;
-  return status ? brim_error_set(err, status, "training was stopped by the program that started it") : BRIM_OK;
+  return brim_tell(job->options->event, job->options->event_context, &event, err);
 }
 
 static int tell_found(const fold_job *job, brim_error *err) {

@@ -30,7 +30,7 @@ static void boundary_note_best(brim_trainer *t, double value) {
   t->state.stopped = t->options.patience > 0 && t->state.waited >= t->options.patience;
 }
 
-typedef enum ready { OF_STEP, OF_AVERAGE, AGAIN } ready; /* AGAIN: the log has it */
+typedef enum ready { OF_STEP, OF_AVERAGE, AGAIN } ready; /* AGAIN: what the log has, or what is not for it */
 
 /* What an evaluation came to: brim's metrics, and the caller's, which rank 0 has. */
 typedef struct found {
@@ -108,7 +108,7 @@ static int boundary_cosines(brim_trainer *t, const brim_eval_set *set, ready how
   return status;
 }
 
-static int boundary_evaluate_one(brim_trainer *t, const brim_eval_set *set, ready how, found *f, brim_error *err) {
+static int boundary_evaluate_one(brim_trainer *t, brim_eval_set *set, ready how, found *f, brim_error *err) {
   brim_metrics *metrics = &f->metrics;
   bool speaks = t->options.group.rank == 0;
   double start = brim_seconds_now();
@@ -121,8 +121,8 @@ static int boundary_evaluate_one(brim_trainer *t, const brim_eval_set *set, read
                                       .part_logits = t->part_logits,
                                       .outcomes = t->outcomes,
                                       .firsts = set->firsts,
-                                      .event = speaks ? t->options.event : NULL,
-                                      .event_context = t->options.event_context};
+                                      .event = speaks ? brim_trainer_hear : NULL,
+                                      .event_context = t};
   brim_profile_begin(t->options.profile, BRIM_WORK_EVALUATION, "evaluation");
   int status = brim_prediction_run(&prediction, t->logits, err);
   if (!status && t->outcomes)
@@ -135,7 +135,7 @@ static int boundary_evaluate_one(brim_trainer *t, const brim_eval_set *set, read
   brim_plan_ledger(set->plan, &ledger);
   metrics->tokens = ledger.tokens, metrics->slots = ledger.slots;
   metrics->seconds = brim_seconds_now() - start;
-  t->evaluated = true;
+  t->evaluated = set->evaluated = true;
   const float *logits = t->outcomes ? NULL : t->logits;
   const brim_evaluation evaluation = {set->name,
                                       t->state.step,
@@ -164,6 +164,7 @@ static int boundary_hold_best(brim_trainer *t, brim_error *err) {
 }
 
 static int boundary_evaluate(brim_trainer *t, brim_error *err) {
+  brim_model_catch_up(t->model);
   for (int i = 0; i < t->eval_count; i++) {
     found f;
     double value;
@@ -218,7 +219,9 @@ static int boundary_checkpoint(brim_trainer *t, bool scheduled, brim_error *err)
   brim_profile_end(t->options.profile, 0);
   BRIM_TRY(brim_group_agree(&t->options.group, status, err));
   t->saved_step = t->state.step;
-  return brim_trainer_emit_checkpoint(t, err);
+  BRIM_TRY(brim_trainer_emit_checkpoint(t, err));
+  t->asked &= ~BRIM_DO_SAVE; /* there it is */
+  return BRIM_OK;
 }
 
 /* ---- in order --------------------------------------------------------------------------------------------- */
@@ -264,14 +267,20 @@ int brim_trainer_boundary(brim_trainer *t, brim_error *err) {
     t->outlook.total_steps = t->state.step;
   bool last = t->state.step == t->outlook.total_steps;
   BRIM_TRY(boundary_asked(t, &asked, err));
-  if ((asked & BRIM_DO_EVALUATE) || boundary_due(t, o->eval_when, o->eval_every, whole, last)) {
-    brim_model_catch_up(t->model);
+  bool evaluates = (asked & BRIM_DO_EVALUATE) || boundary_due(t, o->eval_when, o->eval_every, whole, last);
+  if (evaluates)
     BRIM_TRY(boundary_evaluate(t, err));
-    BRIM_TRY(boundary_asked(t, &then, err));
-  }
   last = last || t->state.stopped;
   if (whole || last)
     BRIM_TRY(boundary_end_epoch(t, whole, err));
+  if (evaluates || whole || last)
+    BRIM_TRY(boundary_asked(t, &then, err));
+  if (!evaluates && (then & BRIM_DO_EVALUATE)) { /* at the end of the epoch; asked for during an evaluation, that was it */
+    BRIM_TRY(boundary_evaluate(t, err));
+    BRIM_TRY(boundary_asked(t, &asked, err));
+    then |= asked;
+    last = last || t->state.stopped;
+  }
   const bool best = t->state.best_step == t->state.step && o->save_when != BRIM_NEVER;
   const bool save = best || ((asked | then) & BRIM_DO_SAVE) || boundary_due(t, o->save_when, o->save_every, whole, last);
   t->state.pending = false;
@@ -306,6 +315,50 @@ static int boundary_evaluate_final(brim_trainer *t, ready how, brim_error *err) 
   return BRIM_OK;
 }
 
+static int boundary_evaluate_others(brim_trainer *t, brim_error *err) {
+  for (int i = 0; i < t->eval_count; i++) {
+    found f;
+    if (!t->evals[i].evaluated)
+      BRIM_TRY(boundary_evaluate_one(t, &t->evals[i], AGAIN, &f, err));
+  }
+  return BRIM_OK;
+}
+
+/* Whether the log has the last step's evaluation of a set, which rank 0 looks up. */
+static int boundary_is_logged(brim_trainer *t, const brim_eval_set *set, uint64_t *logged, brim_error *err) {
+  bool here = false;
+  const int status = brim_log_has_eval(&t->folder.log, t->state.step, set->name, &here, err);
+  *logged = here;
+  BRIM_TRY(brim_group_agree(&t->options.group, status, err));
+  return t->options.group.world_size > 1 ? brim_group_largest(&t->options.group, t->runtime, logged, err) : BRIM_OK;
+}
+
+/* Of a run that is resumed at its end with sets that it did not have: they are evaluated as at the last step, and count. */
+static int boundary_make_up(brim_trainer *t, brim_error *err) {
+  bool any = false;
+  for (int i = 0; i < t->eval_count; i++) {
+    uint64_t logged;
+    found f;
+    double value;
+    BRIM_TRY(boundary_is_logged(t, &t->evals[i], &logged, err));
+    if (logged)
+      continue;
+    any = true;
+    BRIM_TRY(boundary_evaluate_one(t, &t->evals[i], OF_STEP, &f, err));
+    if (i != t->metric_set || !isnan(t->state.best)) /* it has counted, and the log was lost */
+      continue;
+    BRIM_TRY(boundary_value(t, &f, &value, err));
+    boundary_note_best(t, value);
+  }
+  BRIM_TRY(boundary_hold_best(t, err));
+  boundary_mark_safe(t);
+  if (!any || t->options.save_when == BRIM_NEVER)
+    return BRIM_OK;
+  BRIM_TRY(boundary_checkpoint(t, true, err)); /* which knows of them */
+  boundary_mark_safe(t);
+  return BRIM_OK;
+}
+
 /* The average becomes the model. */
 static int boundary_take_average(brim_trainer *t, brim_error *err) {
   BRIM_TRY(brim_model_write(t->model, BRIM_VALUES, 0, brim_model_flat_size(t->model), t->average, err));
@@ -330,13 +383,15 @@ static bool boundary_keeps_earlier(const brim_trainer *t) {
 }
 
 int brim_trainer_finish(brim_trainer *t, brim_error *err) {
+  const bool ended = !t->evaluated && t->options.eval_when != BRIM_NEVER; /* it was resumed at its end */
+  if (ended)
+    BRIM_TRY(boundary_make_up(t, err));
   if (t->state.averaged > 0)
     BRIM_TRY(boundary_take_average(t, err));
   else if (boundary_keeps_earlier(t))
     BRIM_TRY(boundary_take_best(t, err));
-  else if (!t->evaluated && t->options.eval_when !=
-                                BRIM_NEVER) /* resumed at its end: what came after the last checkpoint may never have been kept */
-    BRIM_TRY(boundary_evaluate_final(t, AGAIN, err));
+  else if (ended) /* what came after the last checkpoint may never have been kept */
+    BRIM_TRY(boundary_evaluate_others(t, err));
   bool writes = t->folder.output && t->options.group.rank == 0;
   brim_profile_begin(t->options.profile, BRIM_WORK_CHECKPOINT, "final model");
   int status = writes ? boundary_write_model(t, err) : BRIM_OK;

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/status.h"
+#include "model/files/safetensors.h"
 #include "model/run/flat.h"
 #include "train/average.h"
 #include "train/folder/hashes.h"
@@ -121,9 +122,31 @@ int brim_checkpoint_save(const brim_run_folder *folder, brim_model *model, const
 
 /* ---- loading ---------------------------------------------------------------------------------------------- */
 
+#define REMOVE_IT "remove its folder to resume from an older one"
+
+/* Whether a file is damaged, or missing: others that cannot be read have another cause. */
+static bool is_damage(int status, const brim_error *err) {
+  return status == BRIM_E_FORMAT || (status == BRIM_E_IO && err->file[0] && !brim_path_is_taken(err->file));
+}
+
+/* Bytes of the message without what is to be done about files that come from elsewhere. */
+static int cause_length(const brim_error *err) {
+  static const char fetch[] = "; fetch it again";
+  const size_t length = strlen(err->message), tail = sizeof fetch - 1;
+  return (int)(length >= tail && strcmp(err->message + length - tail, fetch) == 0 ? length - tail : length);
+}
+
+/* What is damaged or missing in a checkpoint, with what to do about a checkpoint: its files are read as any others are. */
+static int checkpoint_say_damaged(int status, brim_error *err) {
+  if (!err || !is_damage(status, err) || strstr(err->message, REMOVE_IT))
+    return status;
+  const brim_error first = *err;
+  return brim_error_at(err, BRIM_E_FORMAT, first.file, first.line, first.byte, "%.*s; the checkpoint is damaged: " REMOVE_IT,
+                       cause_length(&first), first.message);
+}
+
 static int checkpoint_damaged(const char *path, const char *what, brim_error *err) {
-  return brim_error_at(err, BRIM_E_FORMAT, path, 0, -1,
-                       "the %s of this checkpoint are damaged: remove its folder to resume from an older one", what);
+  return brim_error_at(err, BRIM_E_FORMAT, path, 0, -1, "the %s of this checkpoint are damaged: " REMOVE_IT, what);
 }
 
 static int checkpoint_read_flat(brim_runtime *runtime, const char *folder, const char *name, const brim_model *model, float *flat,
@@ -191,6 +214,39 @@ int brim_checkpoint_load(const brim_run_folder *folder, uint64_t step, brim_mode
     status = brim_error_at(err, BRIM_E_MISMATCH, path, 0, -1, "this checkpoint is of step %llu: its folder was renamed",
                            (unsigned long long)state->step);
   brim_release(folder->runtime, path);
+  return checkpoint_say_damaged(status, err);
+}
+
+/* What cannot be read of the best one, which the run is to end with: no older one is in its place. */
+static int best_lost(const char *path, int status, brim_error *err) {
+  if (!brim_path_is_taken(path))
+    return brim_error_at(err, BRIM_E_MISMATCH, path, 0, -1,
+                         "the checkpoint of the best evaluation is gone, and the run is to end with its weights: put the folder "
+                         "back, or end with the last step's (keep last)");
+  if (!err || !is_damage(status, err))
+    return status;
+  const brim_error first = *err;
+  return brim_error_at(err, BRIM_E_FORMAT, first.file, first.line, first.byte,
+                       "%.*s; this checkpoint of the best evaluation is damaged, and the run is to end with its weights: put its "
+                       "folder back as it was, or end with the last step's (keep last)",
+                       cause_length(&first), first.message);
+}
+
+int brim_checkpoint_check_best(const brim_run_folder *folder, uint64_t step, const brim_train_identity *identity,
+                               brim_error *err) {
+  brim_train_state state;
+  brim_train_hashes hashes;
+  char *path = brim_checkpoint_path(folder->runtime, folder->checkpoints, step);
+  char *model = path ? brim_path_join(folder->runtime, path, "model.safetensors") : NULL;
+  int status = model ? checkpoint_read_state(folder->runtime, path, identity, &state, &hashes, NULL, err) : BRIM_NOMEM(err);
+  brim_store *store = NULL;
+  if (!status)
+    status = brim_store_open(folder->runtime, model, &store, err);
+  brim_store_close(store);
+  if (status && path)
+    status = best_lost(path, status, err);
+  brim_release(folder->runtime, model);
+  brim_release(folder->runtime, path);
   return status;
 }
 
@@ -206,6 +262,8 @@ int brim_checkpoint_load_weights(const brim_run_folder *folder, uint64_t step, b
     status = checkpoint_read_values(runtime, path, model, hashes.values, err);
   if (!status)
     brim_model_state_written(model);
+  else
+    status = best_lost(path, status, err);
   brim_release(runtime, path);
   return status;
 }
@@ -225,7 +283,7 @@ static int checkpoint_inspect(brim_runtime *runtime, const char *checkpoints, br
   char *state = out->folder ? brim_path_join(runtime, out->folder, "state.json") : NULL;
   int status = state ? brim_train_state_kernels(runtime, state, &out->kernels, &out->max_tokens, err) : BRIM_NOMEM(err);
   brim_release(runtime, state);
-  return status;
+  return checkpoint_say_damaged(status, err);
 }
 
 int brim_checkpoint_find(brim_runtime *runtime, const char *output, brim_checkpoint_info *out, brim_error *err) {

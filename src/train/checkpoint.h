@@ -17,7 +17,10 @@ int brim_checkpoint_room(const brim_run_folder *folder, uint64_t step, brim_erro
 int brim_checkpoint_load(const brim_run_folder *folder, uint64_t step, brim_model *model, const brim_train_identity *identity,
                          brim_train_state *state, brim_train_former *former, float *average, brim_supply *supply,
                          brim_error *err) BRIM_CHECK;
-/* The weights alone, and the state that they were of. */
+/* Whether brim_checkpoint_load_weights will find those of the best step, as far as is quickly seen. */
+int brim_checkpoint_check_best(const brim_run_folder *folder, uint64_t step, const brim_train_identity *identity,
+                               brim_error *err) BRIM_CHECK;
+/* The best weights alone, and the state that they were of. */
 int brim_checkpoint_load_weights(const brim_run_folder *folder, uint64_t step, brim_model *model,
                                  const brim_train_identity *identity, brim_train_state *state, brim_error *err) BRIM_CHECK;
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/event.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/process.h"
@@ -27,23 +28,25 @@ static double tally_mean(const brim_tally *tally) {
   return tally->weight > 0.0 ? tally->loss / tally->weight : tally->rows > 0 ? 0.0 : (double)NAN; /* rows without a label: 0 */
 }
 
+int brim_trainer_hear(void *trainer, const brim_event *event) {
+  brim_trainer *t = trainer;
+  const int status = t->options.event ? t->options.event(t->options.event_context, event) : BRIM_OK;
+  if (status < BRIM_DO_EVALUATE)
+    return status;
+  t->asked |= status;
+  return BRIM_OK;
+}
+
 static int emit_here(brim_trainer *t, bool logged, const brim_event *event, brim_error *err) {
   if (t->options.group.rank != 0)
     return BRIM_OK;
   if (logged)
     BRIM_TRY(brim_log_append(&t->folder.log, event, err));
-  if (!t->options.event)
-    return BRIM_OK;
-  int status = t->options.event(t->options.event_context, event);
-  if (status >= BRIM_DO_EVALUATE) {
-    t->asked |= status;
-    return BRIM_OK;
-  }
-  if (status == BRIM_E_CANCELLED) { /* what is under way ends as after Ctrl-C, with a checkpoint */
-    brim_runtime_cancel(t->runtime);
-    return BRIM_OK;
-  }
-  return status ? brim_error_set(err, status, "the run was stopped by the program that started it") : BRIM_OK;
+  const int status = brim_tell(brim_trainer_hear, t, event, err);
+  if (status != BRIM_E_CANCELLED)
+    return status;
+  brim_runtime_cancel(t->runtime); /* what is under way ends as after Ctrl-C, with a checkpoint */
+  return BRIM_OK;
 }
 
 /* To the log (if `logged`) and the callback, on rank 0. All ranks call it, and all learn when it failed. After sums of GPUs were

@@ -74,6 +74,14 @@ static int make_longer(brim_trainer *t, const brim_train_former *former, brim_er
   return BRIM_OK;
 }
 
+/* The weights that the run is to end with are looked for now, and not after all steps. */
+static int check_best(const brim_trainer *t, brim_error *err) {
+  const bool earlier = t->state.best_step > 0 && t->state.best_step != t->state.step;
+  return earlier && t->options.final == BRIM_FINAL_BEST
+             ? brim_checkpoint_check_best(&t->folder, t->state.best_step, &t->identity, err)
+             : BRIM_OK;
+}
+
 /* Every rank reads the checkpoint; rank 0 brings the log back to it. */
 int brim_trainer_resume(brim_trainer *t, brim_error *err) {
   brim_train_former former;
@@ -96,6 +104,7 @@ int brim_trainer_resume(brim_trainer *t, brim_error *err) {
     t->state.best = (double)NAN;
     t->state.best_step = 0;
   }
+  BRIM_TRY(check_best(t, err));
   t->earlier = t->state.seconds;
   if (t->options.group.rank == 0) { /* what a run that was killed after its checkpoint did not get to */
     BRIM_TRY(brim_checkpoint_link_best(&t->folder, t->state.best_step, err));

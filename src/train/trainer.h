@@ -16,6 +16,7 @@ typedef struct brim_eval_set {
   brim_dataset *mapped; /* as the model numbers its labels, which is then `dataset`; NULL: it was so */
   uint64_t *firsts;     /* brim_logit_firsts */
   brim_plan *plan;      /* made once: the same parts at every evaluation */
+  bool evaluated;       /* by this process */
 } brim_eval_set;
 
 /* What a run that is resumed has otherwise than before. */
@@ -103,7 +104,9 @@ int brim_trainer_finish(brim_trainer *trainer, brim_error *err) BRIM_CHECK;
 int brim_trainer_take_turn(brim_trainer *trainer, brim_error *err) BRIM_CHECK;
 int brim_trainer_keep_turn(brim_trainer *trainer, brim_error *err) BRIM_CHECK;
 
-/* events.c: every rank calls these; rank 0 writes. */
+/* events.c. A brim_event_fn of a trainer: the caller's function hears of it, and what it asks for is noted. */
+int brim_trainer_hear(void *trainer, const brim_event *event);
+/* Every rank calls these; rank 0 writes. */
 double brim_trainer_seconds(const brim_trainer *trainer);
 /* Epochs done, as a fraction. */
 double brim_trainer_epochs_done(const brim_trainer *trainer);

@@ -356,7 +356,7 @@ static void other_model(const char *output) {
 static void damaged(const char *output) {
   char path[1024];
   size_t length;
-  const char *names[] = {"model.safetensors", "optimizer.safetensors", "state.json"};
+  const char *names[] = {"model.safetensors", "optimizer.safetensors", "state.json"}, *older = "remove its folder to resume";
   for (int i = 0; i < 3; i++) {
     snprintf(path, sizeof path, "%s/checkpoints/step-%d/%s", output, STEPS, names[i]);
     char *bytes = case_read(path, &length);
@@ -364,10 +364,14 @@ static void damaged(const char *output) {
     options.resume = true;
     bytes[length - 20] ^= 4;
     case_write(path, bytes, length);
-    refuse(&options, model_folder, 0, BRIM_E_FORMAT, "", i < 2 ? "a flipped bit" : "a flipped bit in the state");
+    refuse(&options, model_folder, 0, BRIM_E_FORMAT, older, i < 2 ? "a flipped bit" : "a flipped bit in the state");
     bytes[length - 20] ^= 4;
     case_write(path, bytes, length / 2);
-    refuse(&options, model_folder, 0, BRIM_E_FORMAT, "", "a file cut in half");
+    refuse(&options, model_folder, 0, BRIM_E_FORMAT, older, "a file cut in half");
+    case_write(path, bytes, 0);
+    refuse(&options, model_folder, 0, BRIM_E_FORMAT, older, "an empty file");
+    if (i < 2 && !unlink(path)) /* without its state it is no checkpoint */
+      refuse(&options, model_folder, 0, BRIM_E_FORMAT, older, "a file that is missing");
     case_write(path, bytes, length);
     free(bytes);
   }

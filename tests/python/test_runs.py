@@ -132,6 +132,43 @@ class Told(unittest.TestCase):
         self.assertNotIn(("checkpoint", 5), seen)
         self.assertEqual((repr(brim.SAVE | brim.STOP), pickle.loads(pickle.dumps(brim.EVALUATE)), brim.STOP == 1), ("brim.STOP | brim.SAVE", brim.EVALUATE, False))
 
+    def test_requests_at_every_event(self):
+        """Also at the progress of an evaluation, in folds, of streams and of vectors of texts; what ends a run says so in words."""
+        pairs = [{"anchor": f"film {i}", "positive": f"the film {i}"} for i in range(16)]
+        ways = {"files": ((MODEL, TRAIN), {"eval": TEST}), "folds": ((MODEL, TRAIN), {"folds": 2, "eval": TEST}), "stream": ((MODEL, TRAIN), {"eval": TEST, "stream": True}),
+                "vectors": ((MODEL, pairs), {"eval": pairs, "task": "embedding"})}
+        for name, (given, options) in ways.items():
+            for request in (brim.SAVE, brim.EVALUATE, brim.STOP, brim.SAVE | brim.EVALUATE):
+                heard = []
+
+                def listen(kind, fields):
+                    heard.append(kind)
+                    return request if fields.get("phase") == "evaluate" else None
+
+                with self.subTest(way=name, request=request):
+                    stops = self.assertRaisesRegex(brim.errors.Cancelled, ".") if request == brim.STOP else contextlib.nullcontext()
+                    with stops:
+                        brim.train(*given, max_steps=3, output=HERE / "asked-always", overwrite=True, callbacks=[listen], progress=False, **options)
+                    self.assertIn("progress", heard)
+                    self.assertLessEqual(heard.count("eval"), 4)
+        model = brim.Model(MODEL, labels=["0", "1"], untrained=True)
+        for request in (brim.SAVE, brim.EVALUATE):
+            self.assertEqual(len(model.predict(["a good film"], progress=lambda kind, fields: request)), 1)
+        with self.assertRaisesRegex(brim.errors.Cancelled, "."):
+            model.predict(["a good film"], progress=lambda kind, fields: brim.STOP)
+        comparison = brim.compare(MODEL, TRAIN, eval=TEST, max_steps=2, on_event=lambda kind, fields: brim.SAVE | brim.EVALUATE)
+        self.assertTrue(comparison)
+
+    def test_evaluated_at_its_end(self):
+        """A finished run that is resumed with rows to evaluate on has the best evaluation of them."""
+        for how in ({}, {"stream": True}):
+            given = {**how, "max_steps": 3, "output": HERE / f"not-evaluated-{len(how)}"}
+            brim.train(MODEL, TRAIN, **given)
+            result = brim.train(MODEL, TRAIN, eval=TEST, resume=True, **given)
+            self.assertEqual((result.best_step, result.best_metric), (3, result.evaluations[-1]["accuracy"]))
+            events = [json.loads(line) for line in (given["output"] / "log.jsonl").read_text().splitlines()]
+            self.assertEqual([event["step"] for event in events if event["event"] == "eval"], [3])
+
     def test_values(self):
         """Fields of events are Python's."""
         seen = {}

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/event.h"
 #include "base/memory.h"
 #include "base/runtime.h"
 #include "base/status.h"
@@ -91,9 +92,7 @@ int brim_logit_firsts(brim_runtime *runtime, const brim_model *model, const brim
 
 /* ---- one pass --------------------------------------------------------------------------------------------- */
 
-static int prediction_progress(const brim_prediction *p, uint64_t done, uint64_t tokens, double seconds) {
-  if (!p->event)
-    return BRIM_OK;
+static int prediction_progress(const brim_prediction *p, uint64_t done, uint64_t tokens, double seconds, brim_error *err) {
   const brim_field fields[] = {
       {.name = "phase", .kind = BRIM_VALUE_TEXT, .text = "evaluate"},
       {.name = "done", .kind = BRIM_VALUE_INT, .integer = (int64_t)done},
@@ -102,7 +101,7 @@ static int prediction_progress(const brim_prediction *p, uint64_t done, uint64_t
       {.name = "unit", .kind = BRIM_VALUE_TEXT, .text = "tokens/s"},
   };
   const brim_event event = {"progress", fields, sizeof fields / sizeof *fields};
-  return p->event(p->event_context, &event);
+  return brim_tell(p->event, p->event_context, &event, err);
 }
 
 /* `from`: the logits of the row's text, or texts. */
@@ -208,7 +207,7 @@ static int prediction_parts(const brim_prediction *p, float *logits, brim_error 
       if (rank == p->group->rank && part.count > 0)
         BRIM_TRY(prediction_part(p, &part, logits, err));
     }
-    BRIM_TRY(prediction_progress(p, done, tokens, brim_seconds_now() - start));
+    BRIM_TRY(prediction_progress(p, done, tokens, brim_seconds_now() - start, err));
   }
   return BRIM_OK;
 }

@@ -362,7 +362,13 @@ int brim_checkpoint_link_best(const brim_run_folder *folder, uint64_t step, brim
   snprintf(target, sizeof target, BRIM_STEP_PREFIX "%llu", (unsigned long long)step);
   char *aside = brim_path_join(folder->runtime, folder->checkpoints, "best.tmp");
   char *path = brim_path_join(folder->runtime, folder->checkpoints, "best");
-  int status = aside && path ? checkpoint_link(target, aside, path, err) : BRIM_NOMEM(err);
+  char *there = brim_path_join(folder->runtime, folder->checkpoints, target);
+  int status = aside && path && there ? BRIM_OK : BRIM_NOMEM(err);
+  if (!status && brim_path_exists(there))
+    status = checkpoint_link(target, aside, path, err);
+  else if (!status && brim_owned_best(path) && unlink(path) != 0) /* to what is gone */
+    status = brim_error_system(err, path, "remove", errno);
+  brim_release(folder->runtime, there);
   brim_release(folder->runtime, aside);
   brim_release(folder->runtime, path);
   return status;

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/json.h"
 #include "base/leftovers.h"
 #include "base/memory.h"
 #include "base/status.h"
@@ -126,6 +127,44 @@ int brim_log_replace(brim_log_file *log, const char *bytes, size_t length, brim_
   brim_text_clear(&log->line);
   brim_text_append(&log->line, bytes, length);
   return log_write(log, err);
+}
+
+static bool is_eval(const brim_json_value *event, uint64_t step, const char *name) {
+  const brim_json_value *at = brim_json_get(event, "step"), *averaged = brim_json_get(event, "averaged");
+  return brim_json_is_string(brim_json_get(event, "event"), "eval") && brim_json_is_string(brim_json_get(event, "name"), name) &&
+         at && at->kind == BRIM_JSON_INT && (uint64_t)at->as.integer == step && averaged && averaged->as.integer == 0;
+}
+
+/* A line that is no event is passed over. */
+static bool has_eval(const brim_log_file *log, const char *text, size_t length, uint64_t step, const char *name) {
+  bool has = false;
+  for (const char *line = text, *end = text + length; line < end && !has;) {
+    const char *stop = memchr(line, '\n', (size_t)(end - line));
+    brim_json_document *document;
+    stop = stop ? stop : end;
+    if (!brim_json_parse(log->runtime, line, (size_t)(stop - line), log->path, &document, NULL)) {
+      has = is_eval(brim_json_root(document), step, name);
+      brim_json_free(document);
+    }
+    line = stop + 1;
+  }
+  return has;
+}
+
+int brim_log_has_eval(const brim_log_file *log, uint64_t step, const char *name, bool *has, brim_error *err) {
+  enum { MOST = 1 << 20 }; /* bytes of the events of one step */
+  *has = false;
+  if (log->file < 0)
+    return BRIM_OK;
+  const size_t size = log->bytes < MOST ? (size_t)log->bytes : MOST;
+  char *text = brim_alloc(log->runtime, size + 1);
+  if (!text)
+    return BRIM_NOMEM(err);
+  const ssize_t got = pread(log->file, text, size, (off_t)(log->bytes - size));
+  const int status = got < 0 ? brim_error_system(err, log->path, "read", errno) : BRIM_OK;
+  *has = !status && has_eval(log, text, (size_t)got, step, name);
+  brim_release(log->runtime, text);
+  return status;
 }
 
 int brim_log_sync(brim_log_file *log, brim_error *err) {

@@ -22,6 +22,8 @@ int brim_log_append(brim_log_file *log, const brim_event *event, brim_error *err
 int brim_log_cut(brim_log_file *log, uint64_t bytes, brim_error *err) BRIM_CHECK;
 /* What the log says from now on. */
 int brim_log_replace(brim_log_file *log, const char *bytes, size_t length, brim_error *err) BRIM_CHECK;
+/* Whether its end has an "eval" event of this step and set, of the weights themselves. False where there is no log. */
+int brim_log_has_eval(const brim_log_file *log, uint64_t step, const char *name, bool *has, brim_error *err) BRIM_CHECK;
 int brim_log_sync(brim_log_file *log, brim_error *err) BRIM_CHECK;
 
 #endif

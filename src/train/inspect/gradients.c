@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/event.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/runtime.h"
@@ -278,8 +279,7 @@ static int train_step(inspection *in, recipe *r, int64_t step, brim_event_fn eve
   const brim_field fields[] = {BRIM_FIELD_INT("step", step), BRIM_FIELD_REAL("lr", update.lr), BRIM_FIELD_REAL("loss", loss),
                                BRIM_FIELD_REAL("grad_norm", norm)};
   const brim_event of = {"step", fields, 4};
-  const int status = event ? event(context, &of) : BRIM_OK;
-  return status ? brim_error_set(err, status, "the steps were stopped by the program that started them") : BRIM_OK;
+  return brim_tell(event, context, &of, err);
 }
 
 static int train_steps(inspection *in, recipe *r, brim_event_fn event, void *context, brim_error *err) {
