@@ -86,7 +86,7 @@ int cli_load_dataset(cli_call *cli, const cli_dataset_request *request, brim_dat
 /* Of a model that was trained on single texts: a column of second texts that nobody asked for is not read, and a note says so. */
 void cli_leave_out_pairs(const cli_call *cli, const brim_model *model, const char *const *paths, int count,
                          brim_source_options *source);
-/* Says how many rows --min-chars and --where left out, if any, and the first with its reason. */
+/* Says how many rows --min-chars and --where left out, if any, and the first with its reason. `rows`: records that are left. */
 void cli_note_excluded(const cli_call *cli, const brim_exclusion *excluded, uint64_t count, uint64_t rows);
 /* Says which files of folders among the paths are passed over, if any. */
 int cli_note_passed_over(cli_call *cli, const char *const *paths, int count);

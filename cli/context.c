@@ -425,7 +425,7 @@ int cli_load_dataset(cli_call *cli, const cli_dataset_request *request, brim_dat
     return status;
   uint64_t excluded;
   const brim_exclusion *first = brim_dataset_excluded(*out, &excluded);
-  cli_note_excluded(cli, first, excluded, brim_dataset_rows(*out));
+  cli_note_excluded(cli, first, excluded, brim_dataset_records(*out));
   note_unlabelled(cli, request->paths[0], brim_dataset_unlabelled_words(*out));
   note_words(cli, *out, request->paths[0]);
   if (request->silent)

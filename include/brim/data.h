@@ -387,6 +387,8 @@ BRIM_API uint64_t brim_dataset_unlabelled_words(const brim_dataset *dataset);
 /* The row's number in its source (brim_record.row): differs from `row` only after an excluded one, and where each
  * window of a text whose words are masked is a row: they follow each other, and have one number. */
 BRIM_API uint64_t brim_dataset_origin(const brim_dataset *dataset, uint64_t row);
+/* Records that the rows are of: fewer than rows, where several windows of one are rows. */
+BRIM_API uint64_t brim_dataset_records(const brim_dataset *dataset);
 /* The rows that options.source left out, in order; borrowed for the life of the dataset. */
 BRIM_API const brim_exclusion *brim_dataset_excluded(const brim_dataset *dataset, uint64_t *count);
 

@@ -24,7 +24,7 @@ log.addFilter(_calmed)
 
 def of_left_out(dataset, name: str, damaged: bool) -> None:
     """Rows that were left out (damaged: also those that cannot be read)."""
-    excluded, rows = dataset.excluded, len(dataset)
+    excluded, rows = dataset.excluded, dataset._facts["records"]
     if excluded:
         file, line, _, reason = excluded[0]
         log.log(logging.WARNING if damaged else logging.INFO, "%s: %s of %s rows are left out, the first at %s %s: %s", _files.shown(file or name), f"{len(excluded):,}", f"{len(excluded) + rows:,}",
@@ -34,7 +34,7 @@ def of_left_out(dataset, name: str, damaged: bool) -> None:
 def of_rows(dataset, name: str, max_length: int, damaged: bool) -> None:
     """Rows that were left out, and rows that were cut."""
     of_left_out(dataset, name, damaged)
-    rows = len(dataset)
+    rows = dataset._facts["records"]  # of masked words each window is a row
     if dataset.truncated and dataset._core.windows() and not dataset._facts["has_pairs"]:  # which are cut
         log.warning("%s: %s of %s rows (%.1f %%) were longer than their windows, %s tokens lost; max_windows changes it", name, f"{dataset.truncated:,}",
                     f"{rows:,}", 100 * dataset.truncated / rows, f"{dataset.lost:,}")

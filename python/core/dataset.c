@@ -459,13 +459,13 @@ static PyObject *facts(PyObject *object, PyObject *nothing) {
   for (uint64_t i = 0; i < excluded; i++)
     none += strcmp(left[i].reason, BRIM_NONE_REASON) == 0;
   return Py_BuildValue(
-      "{sOsOsKsKsKsKsKsKsisOsOsK}", "has_queries", brim_rows_have_queries(d) ? Py_True : Py_False, "whole_values",
+      "{sOsOsKsKsKsKsKsKsKsisOsOsK}", "has_queries", brim_rows_have_queries(d) ? Py_True : Py_False, "whole_values",
       has_whole_values(d) ? Py_True : Py_False, "none_labels", (unsigned long long)none, "unlabelled_words",
-      (unsigned long long)brim_dataset_unlabelled_words(d), "rows", (unsigned long long)brim_dataset_rows(d), "tokens",
-      (unsigned long long)brim_dataset_tokens(d), "truncated", (unsigned long long)brim_dataset_truncated(d), "lost",
-      (unsigned long long)brim_dataset_lost(d), "longest", (int)brim_dataset_longest(d), "has_pairs",
-      brim_dataset_has_pairs(d) ? Py_True : Py_False, "has_labels", brim_dataset_has_labels(d) ? Py_True : Py_False,
-      "fingerprint", (unsigned long long)brim_dataset_fingerprint(d));
+      (unsigned long long)brim_dataset_unlabelled_words(d), "rows", (unsigned long long)brim_dataset_rows(d), "records",
+      (unsigned long long)brim_dataset_records(d), "tokens", (unsigned long long)brim_dataset_tokens(d), "truncated",
+      (unsigned long long)brim_dataset_truncated(d), "lost", (unsigned long long)brim_dataset_lost(d), "longest",
+      (int)brim_dataset_longest(d), "has_pairs", brim_dataset_has_pairs(d) ? Py_True : Py_False, "has_labels",
+      brim_dataset_has_labels(d) ? Py_True : Py_False, "fingerprint", (unsigned long long)brim_dataset_fingerprint(d));
 }
 
 /* (task, [names], outputs, what the names are) or None. */

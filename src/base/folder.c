@@ -270,15 +270,15 @@ int brim_folder_commit_new(brim_folder *folder, brim_error *err) {
   return brim_sync_parent(folder->runtime, folder->path, err);
 }
 
-int brim_folder_replace(brim_folder *folder, brim_error *err) {
+int brim_folder_replace(brim_folder *folder, char **former, brim_error *err) {
+  *former = NULL;
   if (!folder->temporary)
     return BRIM_OK;
   BRIM_TRY(sync_tree(folder->runtime, folder->temporary, err));
   BRIM_TRY(exchange(folder, err));
-  BRIM_TRY(brim_sync_parent(folder->runtime, folder->path, err));
-  BRIM_TRY(brim_remove_tree(folder->runtime, folder->temporary, err));
-  let_go(folder);
-  return BRIM_OK;
+  *former = folder->temporary; /* no longer what this call wrote: Free leaves it */
+  folder->temporary = NULL;
+  return brim_sync_parent(folder->runtime, folder->path, err);
 }
 
 void brim_folder_free(brim_folder *folder) {

@@ -12,8 +12,9 @@ const char *brim_folder_path(const brim_folder *folder); /* where to write now *
 /* Of a folder that is new or empty. What has come there in the meantime stays: BRIM_E_USAGE. The folder must still be freed, as
  * after the next; a second call does nothing. */
 int brim_folder_commit_new(brim_folder *folder, brim_error *err) BRIM_CHECK;
-/* In the place of the folder that is there: it is there, whole, until the new one is. */
-int brim_folder_replace(brim_folder *folder, brim_error *err) BRIM_CHECK;
+/* In the place of the folder that is there: it is there, whole, until the new one is, and is the caller's to remove then: *former
+ * is its temporary path in fresh memory; NULL: it is where it was. */
+int brim_folder_replace(brim_folder *folder, char **former, brim_error *err) BRIM_CHECK;
 void brim_folder_free(brim_folder *folder);
 
 /* Removes a file or a folder with all it holds (links are not followed); fine if it is absent. */

@@ -21,8 +21,6 @@ bool brim_dataset_numbers_words(const brim_dataset *dataset);
 bool brim_dataset_has_windows(const brim_dataset *dataset);
 /* Of masked words: whether the row is a later window of the text of the row before. */
 bool brim_dataset_row_continues(const brim_dataset *dataset, uint64_t row);
-/* Records that the rows are of: fewer than rows, where several windows of one are. */
-uint64_t brim_dataset_records(const brim_dataset *dataset);
 /* Of the row's tokens those that the window before has too, in this row or in the one that it continues. */
 uint64_t brim_dataset_row_repeated(const brim_dataset *dataset, uint64_t row);
 /* The first number of a row's tokens that is none of a special one; BRIM_NO_LABEL: there is none. Numbers continue from window to

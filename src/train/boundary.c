@@ -196,8 +196,7 @@ static int boundary_write_checkpoint(brim_trainer *t, brim_error *err) {
   BRIM_TRY(brim_run_folder_settle(&t->folder, err));
   if (t->state.best_step == t->state.step)
     BRIM_TRY(brim_checkpoint_link_best(&t->folder, t->state.step, err));
-  BRIM_TRY(brim_checkpoint_prune(&t->folder, t->options.keep_checkpoints, t->state.best_step, err));
-  return BRIM_OK;
+  return brim_trainer_prune(t, err);
 }
 
 /* Of a folder that is gone everything fails in its own way: that it is gone says more. */

@@ -10,6 +10,7 @@
 #include "model/files/safetensors.h"
 #include "model/run/flat.h"
 #include "train/average.h"
+#include "train/folder/foreign.h"
 #include "train/folder/hashes.h"
 #include "train/folder/optimizer_file.h"
 #include "train/folder/owned.h"
@@ -56,13 +57,15 @@ static int checkpoint_fill(const char *path, brim_runtime *runtime, brim_model *
   return brim_supply_save(supply, path, err);
 }
 
-/* *there: one of the same step, which is replaced; only where that is brim's. */
+/* *there: one of the same step, which is replaced; only where that is brim's, or what others have left in its folder. */
 static int checkpoint_find_former(brim_runtime *runtime, const char *checkpoints, const char *path, bool *there,
                                   brim_error *err) {
   bool ours = true;
   *there = brim_path_is_taken(path);
   if (*there)
     BRIM_TRY(brim_owned_checkpoint(runtime, checkpoints, brim_path_name(path), &ours, err));
+  if (!ours)
+    BRIM_TRY(brim_foreign_leaves_room(runtime, path, &ours, err));
   return ours ? BRIM_OK
               : brim_error_at(err, BRIM_E_USAGE, path, 0, -1,
                               "a checkpoint would be written here, but this is something else: move it away");
@@ -97,6 +100,16 @@ static int checkpoint_say_removed(const brim_run_folder *folder, const brim_fold
                        "a checkpoint was removed while it was written: let nothing else remove checkpoints during the run");
 }
 
+/* In the place of another: what is foreign in that one comes into this. */
+static int checkpoint_replace(const brim_run_folder *folder, brim_folder *aside, brim_error *err) {
+  char *former;
+  int status = brim_folder_replace(aside, &former, err);
+  if (!status && former)
+    status = brim_foreign_discard(folder->runtime, folder->checkpoints, brim_path_name(former), err);
+  brim_release(folder->runtime, former);
+  return status;
+}
+
 int brim_checkpoint_save(const brim_run_folder *folder, brim_model *model, const brim_tokenizer *tokenizer,
                          const brim_saving *saving, const brim_train_state *state, const float *average,
                          const brim_train_identity *identity, const brim_supply *supply, brim_error *err) {
@@ -109,11 +122,13 @@ int brim_checkpoint_save(const brim_run_folder *folder, brim_model *model, const
   bool there;
   int status = checkpoint_find_former(runtime, folder->checkpoints, path, &there, err);
   if (!status)
+    status = brim_checkpoint_clean(folder, err); /* before names of killed processes are cleared with all they hold */
+  if (!status)
     status = brim_folder_create(runtime, path, &aside, err);
   if (!status)
     status = checkpoint_fill(brim_folder_path(aside), runtime, model, tokenizer, saving, state, average, identity, supply, err);
   if (!status)
-    status = there ? brim_folder_replace(aside, err) : brim_folder_commit_new(aside, err);
+    status = there ? checkpoint_replace(folder, aside, err) : brim_folder_commit_new(aside, err);
   status = checkpoint_say_removed(folder, aside, path, status, err);
   brim_folder_free(aside);
   brim_release(runtime, path);

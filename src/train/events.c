@@ -67,6 +67,17 @@ int brim_trainer_emit_folder(brim_trainer *t, brim_error *err) {
   return brim_group_agree(&t->options.group, status, err);
 }
 
+int brim_trainer_prune(brim_trainer *t, brim_error *err) {
+  brim_run_found found;
+  brim_field fields[BRIM_FOUND_FIELDS];
+  int status = brim_checkpoint_prune(&t->folder, t->options.keep_checkpoints, t->state.best_step, &found, err);
+  const brim_event event = {"folder", fields, BRIM_FOUND_FIELDS};
+  if (!status && brim_run_found_fields(&found, fields))
+    status = emit_here(t, false, &event, err);
+  brim_run_found_free(&found);
+  return status;
+}
+
 /* Values of all tensors, and of those that are trained. */
 typedef struct parameters {
   int64_t all, trained, trained_tensors;

@@ -108,7 +108,7 @@ int brim_trainer_resume(brim_trainer *t, brim_error *err) {
   t->earlier = t->state.seconds;
   if (t->options.group.rank == 0) { /* what a run that was killed after its checkpoint did not get to */
     BRIM_TRY(brim_checkpoint_link_best(&t->folder, t->state.best_step, err));
-    BRIM_TRY(brim_checkpoint_prune(&t->folder, t->options.keep_checkpoints, t->state.best_step, err));
+    BRIM_TRY(brim_checkpoint_prune(&t->folder, t->options.keep_checkpoints, t->state.best_step, &t->found, err));
   }
   t->resumed.log_lost = t->folder.log.file >= 0 && t->folder.log.bytes < t->state.log_bytes;
   return brim_log_cut(&t->folder.log, t->state.log_bytes, err);

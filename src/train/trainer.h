@@ -113,6 +113,8 @@ double brim_trainer_epochs_done(const brim_trainer *trainer);
 int brim_trainer_emit_start(brim_trainer *trainer, brim_error *err) BRIM_CHECK;
 /* What is said of the run's folder, if anything is. */
 int brim_trainer_emit_folder(brim_trainer *trainer, brim_error *err) BRIM_CHECK;
+/* Removes checkpoints that are not kept, and says what of others was in them. On rank 0 alone. */
+int brim_trainer_prune(brim_trainer *trainer, brim_error *err) BRIM_CHECK;
 int brim_trainer_emit_resume(brim_trainer *trainer, brim_error *err) BRIM_CHECK;
 int brim_trainer_emit_step(brim_trainer *trainer, double loss, double lr, double norm, brim_error *err) BRIM_CHECK;
 /* `own`: metrics of the caller's. */

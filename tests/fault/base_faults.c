@@ -113,10 +113,14 @@ static int folder(brim_runtime *runtime, void *context, brim_error *err) {
   brim_folder *f;
   BRIM_TRY(brim_folder_create(runtime, context, &f, err));
   int status = fill_folder(runtime, brim_folder_path(f), err);
+  char *former = NULL;
   if (status == BRIM_OK)
-    status = brim_path_is_folder(context) ? brim_folder_replace(f, err) : brim_folder_commit_new(f, err);
+    status = brim_path_is_folder(context) ? brim_folder_replace(f, &former, err) : brim_folder_commit_new(f, err);
   brim_folder_free(f);
-  return status;
+  brim_error ignored;
+  const int removed = former ? brim_remove_tree(runtime, former, status ? &ignored : err) : BRIM_OK;
+  brim_release(runtime, former);
+  return status ? status : removed;
 }
 
 static bool no_temporary(void *context) {

@@ -5,6 +5,7 @@
 
 #include "fault.h"
 #include "file_faults.h"
+#include "train/folder/foreign.h"
 #include "train/folder/owned.h"
 #include "train_case.h"
 
@@ -121,7 +122,7 @@ static int look_around(brim_runtime *runtime, void *context, brim_error *err) {
   size_t count;
   bool ours = false;
   brim_text_init(&names, runtime);
-  int status = brim_owned_others(runtime, context, 1, &names, &count, err);
+  int status = brim_foreign_others(runtime, context, 1, &names, &count, err);
   if (!status && (count != 2 || strcmp(names.data, "mine and 1 more") != 0))
     status = brim_error_set(err, BRIM_E_INTERNAL, "%zu others: %s", count, names.data);
   if (!status)

@@ -77,6 +77,9 @@ class Windows(unittest.TestCase):
         path = HERE / "masked.txt"
         path.write_text("good film bad plot a good film bad plot\n" * 6)
         few = brim.train(MODEL, path, task="mlm", output=HERE / "few", max_length=6, epochs=1, batch_size=4, max_windows=2)
+        with self.assertLogs("brim", "INFO") as said:
+            brim.train(MODEL, ["good film bad plot a good film bad plot"] * 6 + ["a"] * 2, task="mlm", output=None, max_length=6, max_steps=1, min_chars=2)
+        self.assertTrue(any("2 of 8 rows are left out" in line for line in said.output), said.output)
         self.assertEqual(few.rows, 12)
         options = {"task": "mlm", "max_length": 6, "max_steps": 4, "batch_size": 4, "batching": "sequential", "seed": 3}
         streamed = brim.train(MODEL, path, stream=True, output=HERE / "masked-stream", **options)

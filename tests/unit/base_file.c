@@ -203,10 +203,14 @@ static void folders(void) {
     brim_release(runtime, sub);
     snprintf(inside, sizeof inside, "%s/sub/first", path);
     ok(good && brim_path_exists(inside) == (round == 1), "what was there stays until then");
-    int (*commit)(brim_folder *, brim_error *) = round ? brim_folder_replace : brim_folder_commit_new;
-    ok_int(commit(folder, &err), BRIM_OK, "committed");
-    ok_int(commit(folder, &err), BRIM_OK, "twice is once");
+    char *former = NULL, *none = NULL;
+    ok_int(round ? brim_folder_replace(folder, &former, &err) : brim_folder_commit_new(folder, &err), BRIM_OK, "committed");
+    ok_int(round ? brim_folder_replace(folder, &none, &err) : brim_folder_commit_new(folder, &err), BRIM_OK, "twice is once");
     brim_folder_free(folder);
+    snprintf(inside, sizeof inside, "%s/sub/first", former ? former : "");
+    ok(!none && (round == 0 ? !former : former && holds(inside, "first") && !brim_remove_tree(runtime, former, &err)),
+       "what was there is the caller's to remove");
+    brim_release(runtime, former);
     snprintf(inside, sizeof inside, "%s/sub/%s", path, words);
     ok(holds(inside, words), "the %s one is there", words);
   }

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "train/folder/folder.h"
 #include "train/folder/state.h"
 #include "train_case.h"
@@ -108,6 +109,26 @@ static void make_checkpoint(const char *path, const char *name) {
 /* Beside the run, and named much as it is: nothing of it is brim's. */
 static bool with_strangers;
 
+/* In a checkpoint of brim's: a file, and a folder that looks like a module's. */
+static void make_strangers_in(const char *path, const char *checkpoint) {
+  char within[512];
+  snprintf(within, sizeof within, "%s", case_path(path, checkpoint));
+  put(within, "predictions.jsonl", "mine");
+  make(within, "eval");
+  put(within, "eval/config.json", "mine");
+}
+
+static bool strangers_are_in(const char *path, const char *checkpoint) {
+  char within[512];
+  snprintf(within, sizeof within, "%s", case_path(path, checkpoint));
+  return says(within, "predictions.jsonl", "mine") && says(within, "eval/config.json", "mine");
+}
+
+/* And nothing else. */
+static bool only_strangers_are_in(const char *path, const char *checkpoint) {
+  return strangers_are_in(path, checkpoint) && strcmp(case_names(case_path(path, checkpoint)), "eval predictions.jsonl") == 0;
+}
+
 static void make_strangers(const char *path) {
   const char *other = scratch_file("other");
   case_remove(other);
@@ -129,6 +150,7 @@ static void make_strangers(const char *path) {
   make(path, "checkpoints/step-8");
   put(path, "checkpoints/step-8/state.json", "{\"step\":8}");
   point(other, path, "checkpoints/step-7");
+  make_strangers_in(path, "checkpoints/step-3");
 }
 
 static bool strangers_are_there(const char *path) {
@@ -169,7 +191,8 @@ static bool is_old_run(const char *path) {
                      "vocab.txt"
                    : "2_Dense checkpoints config.json log.jsonl model.safetensors modules.json projection vocab.txt";
   return strcmp(case_names(path), names) == 0 && (!with_strangers || strangers_are_there(path)) &&
-         says(path, "log.jsonl", OLD_LOG) && says(path, "checkpoints/step-3/state.json", state_text("checkpoints/step-3")) &&
+         (!with_strangers || strangers_are_in(path, "checkpoints/step-3")) && says(path, "log.jsonl", OLD_LOG) &&
+         says(path, "checkpoints/step-3/state.json", state_text("checkpoints/step-3")) &&
          says(path, "checkpoints/best/state.json", state_text("checkpoints/step-3")) && says(path, "config.json", "{}") &&
          says(path, "model.safetensors", "weights") && says(path, "2_Dense/config.json", "two") &&
          says(path, "projection/model.safetensors", "p");
@@ -179,9 +202,11 @@ static bool is_old_run(const char *path) {
 static bool is_new_run(const char *path) {
   const char *names = with_strangers ? "3_Dense checkpoints log.jsonl mine notes.txt vocab.txt"
                                      : "checkpoints log.jsonl vocab.txt";
-  const char *steps = with_strangers ? "best.pt mine step-1.tmp-backup step-4.tmp-old2 step-5 step-7 step-8 step-9" : "step-5";
+  const char *steps = with_strangers ? "best.pt mine step-1.tmp-backup step-3 step-4.tmp-old2 step-5 step-7 step-8 step-9"
+                                     : "step-5";
   return strcmp(case_names(path), names) == 0 && says(path, "log.jsonl", NEW_LOG) &&
-         (!with_strangers || strangers_are_there(path)) && strcmp(case_names(case_path(path, "checkpoints")), steps) == 0;
+         (!with_strangers || (strangers_are_there(path) && only_strangers_are_in(path, "checkpoints/step-3"))) &&
+         strcmp(case_names(case_path(path, "checkpoints")), steps) == 0;
 }
 
 /* Opens the folder to replace what is there, has a checkpoint, and lets go of what was there. */
@@ -351,6 +376,11 @@ static void refused(void) {
   case_remove(case_path(path, "checkpoints"));
   ok(is_refused(path, false, "\"tensorboard\""), "another program's files for TensorBoard are a stranger's");
   case_remove(path);
+  make(path, NULL);
+  make(path, "tensorboard");
+  make(path, "tensorboard/events.out.tfevents.1700000000.brim.000");
+  ok(is_refused(path, false, "\"tensorboard\""), "so is a folder that has such a file's name");
+  case_remove(path);
   begun(path);
   make(path, NULL);
   make(path, "checkpoints");
@@ -382,6 +412,12 @@ static void refused(void) {
          says(path, "fold-0/notes.txt", "note"),
      "a fold's folder is replaced as a whole: with something else in it that is refused");
   case_remove(case_path(path, "fold-0/notes.txt"));
+  make(path, "fold-0/checkpoints");
+  make_checkpoint(path, "fold-0/checkpoints/step-2");
+  put(path, "fold-0/checkpoints/step-2/notes.txt", "note");
+  ok(is_refused(path, true, "\"checkpoints/step-2/notes.txt\"") && says(path, "fold-0/checkpoints/step-2/notes.txt", "note"),
+     "and so it is in one of its checkpoints");
+  case_remove(case_path(path, "fold-0/checkpoints/step-2/notes.txt"));
   status = brim_run_folder_open(runtime, path, false, true, &folder, &err);
   if (!status)
     status = brim_run_folder_settle(&folder, &err);
@@ -419,14 +455,85 @@ static void kept_by_prune(void) {
   make_old_run(path);
   make_checkpoint(path, "checkpoints/step-20");
   make_checkpoint(path, "checkpoints/step-21");
+  brim_run_found found = {0};
   int status = brim_run_folder_open(runtime, path, true, false, &folder, &err);
   if (!status)
-    status = brim_checkpoint_prune(&folder, 1, 0, &err);
+    status = brim_checkpoint_prune(&folder, 1, 0, &found, &err);
   brim_run_folder_close(&folder);
-  ok(!status && strangers_are_there(path) && !case_exists(case_path(path, "checkpoints/step-3")) &&
-         !case_exists(case_path(path, "checkpoints/step-20")) && case_exists(case_path(path, "checkpoints/step-21")),
+  ok(!status && strangers_are_there(path) && !case_exists(case_path(path, "checkpoints/step-20")) &&
+         case_exists(case_path(path, "checkpoints/step-21")),
      "old checkpoints are removed, what is named like one stays");
+  ok(only_strangers_are_in(path, "checkpoints/step-3") && found.other_count == 2 && found.others.data &&
+         strcmp(found.others.data, "checkpoints/step-3/eval, checkpoints/step-3/predictions.jsonl") == 0,
+     "and what others have put into one: %s", found.others.data ? found.others.data : "nothing is said");
+  brim_run_found_free(&found);
+  uint64_t *steps = NULL;
+  size_t count = 0;
+  status = brim_checkpoint_steps(runtime, case_path(path, "checkpoints"), &steps, &count, &err);
+  ok(!status && count > 0 && steps[0] != 3, "its folder is no checkpoint any more");
+  brim_release(runtime, steps);
   case_remove(path);
+}
+
+/* A process that is killed while it removes a checkpoint, or removes what it replaced: what others had in it is there in the end.
+ */
+static void killed_in_prune(void) {
+  const char *path = scratch_file("run");
+  int calls = 0, bad = 0;
+  for (int ended = KILLED; ended == KILLED && calls < MOST_CALLS; calls++) {
+    make_old_run(path);
+    make_checkpoint(path, "checkpoints/step-21");
+    fflush(stdout);
+    const pid_t child = fork();
+    brim_run_folder folder;
+    brim_run_found found;
+    brim_error err;
+    if (child == 0) {
+      int status = brim_run_folder_open(runtime, path, true, false, &folder, &err);
+      calls_left = calls;
+      _exit(status || brim_checkpoint_prune(&folder, 1, 0, &found, &err) ? FAILED : 0);
+    }
+    if (child < 0 || waitpid(child, &ended, 0) != child || !WIFEXITED(ended) || WEXITSTATUS(ended) == FAILED)
+      abort();
+    ended = WEXITSTATUS(ended);
+    int status = brim_run_folder_open(runtime, path, true, false, &folder, &err);
+    if (!status) {
+      status = brim_checkpoint_prune(&folder, 1, 0, &found, &err);
+      brim_run_found_free(&found);
+      brim_run_folder_close(&folder);
+    }
+    if (status || !only_strangers_are_in(path, "checkpoints/step-3") || !strangers_are_there(path))
+      bad++, printf("# killed in front of call %d: %s\n", calls + 1, case_names(case_path(path, "checkpoints")));
+  }
+  ok(bad == 0 && calls > 4 && calls < MOST_CALLS, "killed at each of %d calls: foreign files of a removed checkpoint stay",
+     calls - 1);
+  case_remove(path);
+}
+
+/* While the run that was replaced is still there. */
+static void put_into_replaced_run(void) {
+  const char *path = scratch_file("run");
+  for (int fails = 0; fails < 2; fails++) {
+    brim_run_folder folder;
+    brim_error err;
+    make_old_run(path);
+    int status = brim_run_folder_open(runtime, path, false, true, &folder, &err);
+    put(path, "replaced-run/predictions.jsonl", "p");
+    put(path, "replaced-run/checkpoints/mine.txt", "m");
+    put(path, "replaced-run/2_Dense/notes.txt", "n");
+    mkdir(case_path(path, "checkpoints"), 0777);
+    mkdir(case_path(path, "checkpoints/step-3"), 0777);
+    make(path, "checkpoints/step-3/later");
+    if (!status)
+      status = fails ? brim_run_folder_restore(&folder, &err) : brim_run_folder_settle(&folder, &err);
+    brim_run_folder_close(&folder);
+    ok(!status && says(path, "predictions.jsonl", "p") && says(path, "checkpoints/mine.txt", "m") &&
+           says(path, "2_Dense/notes.txt", "n") && strangers_are_in(path, "checkpoints/step-3") &&
+           case_exists(case_path(path, "checkpoints/step-3/later")) && !case_exists(case_path(path, "replaced-run")) &&
+           case_exists(case_path(path, "checkpoints/step-3/state.json")) == fails,
+       "what comes into replaced-run stays when the run is %s", fails ? "put back" : "let go of");
+    case_remove(path);
+  }
 }
 
 int main(void) {
@@ -449,6 +556,8 @@ int main(void) {
   found();
   on_read_only();
   kept_by_prune();
+  killed_in_prune();
+  put_into_replaced_run();
   brim_runtime_free(runtime);
   return tap_done();
 }

@@ -17,6 +17,7 @@
 #include "model/files/parts.h"
 #include "model/run/ask.h"
 #include "train/folder/fields.h"
+#include "train/folder/foreign.h"
 #include "train/folder/owned.h"
 #include "train/folder/state.h"
 
@@ -130,20 +131,9 @@ static int folder_own_log(brim_runtime *runtime, const char *log, bool may_chang
   return status;
 }
 
-static int folder_remove(const brim_run_folder *folder, const char *parent, const char *name, brim_error *err) {
-  char *path = brim_path_join(folder->runtime, parent, name);
-  if (!path)
-    return BRIM_NOMEM(err);
-  int status = brim_remove_tree(folder->runtime, path, err);
-  brim_release(folder->runtime, path);
-  return status;
-}
-
-/* What a process that was killed was about to rename or to remove. */
-static int folder_clean(const brim_run_folder *folder, brim_error *err) {
+int brim_checkpoint_clean(const brim_run_folder *folder, brim_error *err) {
   char **names;
   size_t count;
-  brim_clear_leftovers_in(folder->output);
   if (!brim_path_is_folder(folder->checkpoints))
     return BRIM_OK;
   BRIM_TRY(brim_list_folder(folder->runtime, folder->checkpoints, &names, &count, err));
@@ -153,10 +143,16 @@ static int folder_clean(const brim_run_folder *folder, brim_error *err) {
     if (brim_owned_half_checkpoint(names[i]) || strcmp(names[i], "best.tmp") == 0)
       status = brim_owned_in_checkpoints(folder->runtime, folder->checkpoints, names[i], &ours, err);
     if (!status && ours)
-      status = folder_remove(folder, folder->checkpoints, names[i], err);
+      status = brim_foreign_discard(folder->runtime, folder->checkpoints, names[i], err);
   }
   brim_names_free(folder->runtime, names, count);
   return status;
+}
+
+/* What a process that was killed was about to rename or to remove. */
+static int folder_clean(const brim_run_folder *folder, brim_error *err) {
+  brim_clear_leftovers_in(folder->output);
+  return brim_checkpoint_clean(folder, err);
 }
 
 /* With the lock in hand. */
@@ -227,16 +223,17 @@ static int refuse_parts(const brim_run_folder *folder, const brim_model *model, 
 
 int brim_run_folder_look(const brim_run_folder *folder, const brim_model *model, const brim_tokenizer *tokenizer, bool overwrite,
                          brim_run_found *out, brim_error *err) {
-  *out = (brim_run_found){0};
-  brim_text_init(&out->others, folder->runtime);
+  if (!out->others.runtime)
+    brim_text_init(&out->others, folder->runtime);
   if (!folder->output)
     return BRIM_OK;
   if (model) {
     BRIM_TRY(refuse_parts(folder, model, err));
     BRIM_TRY(brim_model_look(model, tokenizer, folder->output, &out->saved, err));
   }
-  return overwrite ? brim_owned_others(folder->runtime, folder->output, MOST_NAMED, &out->others, &out->other_count, err)
-                   : BRIM_OK;
+  return overwrite && !out->other_count
+             ? brim_foreign_others(folder->runtime, folder->output, MOST_NAMED, &out->others, &out->other_count, err)
+             : BRIM_OK;
 }
 
 void brim_run_found_free(brim_run_found *found) {
@@ -374,37 +371,32 @@ int brim_checkpoint_link_best(const brim_run_folder *folder, uint64_t step, brim
   return status;
 }
 
-/* Renamed first: what is half removed must not look like a checkpoint. */
-static int checkpoint_remove(const brim_run_folder *folder, uint64_t step, brim_error *err) {
+static int checkpoint_remove(const brim_run_folder *folder, uint64_t step, brim_foreign_list *list, brim_error *err) {
   char name[48];
   bool ours;
   snprintf(name, sizeof name, BRIM_STEP_PREFIX "%llu", (unsigned long long)step);
   BRIM_TRY(brim_owned_checkpoint(folder->runtime, folder->checkpoints, name, &ours, err));
   if (!ours)
     return BRIM_OK;
-  char *path = brim_checkpoint_path(folder->runtime, folder->checkpoints, step);
-  char *aside = path ? brim_temporary_name(folder->runtime, path) : NULL;
-  int status = aside ? BRIM_OK : BRIM_NOMEM(err);
-  if (!status && rename(path, aside) != 0)
-    status = brim_error_system(err, path, "rename", errno);
-  if (!status)
-    status = brim_remove_tree(folder->runtime, aside, err);
-  brim_release(folder->runtime, path);
-  brim_release(folder->runtime, aside);
-  return status;
+  BRIM_TRY(brim_foreign_say_in(folder->runtime, folder->checkpoints, name, list, err));
+  return brim_foreign_discard(folder->runtime, folder->checkpoints, name, err);
 }
 
-int brim_checkpoint_prune(const brim_run_folder *folder, int32_t keep, uint64_t best, brim_error *err) {
+int brim_checkpoint_prune(const brim_run_folder *folder, int32_t keep, uint64_t best, brim_run_found *found, brim_error *err) {
   uint64_t *steps;
   size_t count;
+  *found = (brim_run_found){0};
+  brim_text_init(&found->others, folder->runtime);
   if (!folder->output || keep <= 0)
     return BRIM_OK;
   BRIM_TRY(brim_checkpoint_steps(folder->runtime, folder->checkpoints, &steps, &count, err));
   int status = BRIM_OK;
+  brim_foreign_list list = {.text = &found->others, .most = MOST_NAMED};
   for (size_t i = 0; i + (size_t)keep < count && !status; i++) {
     if (steps[i] != best)
-      status = checkpoint_remove(folder, steps[i], err);
+      status = checkpoint_remove(folder, steps[i], &list, err);
   }
   brim_release(folder->runtime, steps);
-  return status;
+  found->other_count = list.count;
+  return status ? status : brim_foreign_say_end(&list, err);
 }

@@ -27,8 +27,8 @@ typedef struct brim_run_found {
   size_t other_count;
 } brim_run_found;
 /* The model and its tokenizer (NULL: none) are those that the run will end with: what brim_model_save would refuse is refused
- * now, and a module whose folder a run has for itself. `model` NULL: there will be none in the folder itself. *out is to be
- * freed, after a failure too. */
+ * now, and a module whose folder a run has for itself. `model` NULL: there will be none in the folder itself. *out is zero, or
+ * what brim_checkpoint_prune found, and to be freed, after a failure too. */
 int brim_run_folder_look(const brim_run_folder *folder, const brim_model *model, const brim_tokenizer *tokenizer, bool overwrite,
                          brim_run_found *out, brim_error *err) BRIM_CHECK;
 void brim_run_found_free(brim_run_found *found);
@@ -62,7 +62,11 @@ int brim_checkpoint_steps(brim_runtime *runtime, const char *checkpoints, uint64
 char *brim_checkpoint_path(brim_runtime *runtime, const char *checkpoints, uint64_t step);
 /* Makes checkpoints/best point at step-N (0: leaves it, and so is what is not brim's link), or away where that is gone. */
 int brim_checkpoint_link_best(const brim_run_folder *folder, uint64_t step, brim_error *err) BRIM_CHECK;
-/* Removes all but the `keep` newest (0: keeps all) and `best` (0: none). What is not brim's own stays. */
-int brim_checkpoint_prune(const brim_run_folder *folder, int32_t keep, uint64_t best, brim_error *err) BRIM_CHECK;
+/* Removes all but the `keep` newest (0: keeps all) and `best` (0: none). What is not brim's own stays, and so does the folder of
+ * a checkpoint that it is in: *found, to be freed after a failure too, says so. */
+int brim_checkpoint_prune(const brim_run_folder *folder, int32_t keep, uint64_t best, brim_run_found *found,
+                          brim_error *err) BRIM_CHECK;
+/* What killed processes left of checkpoints. */
+int brim_checkpoint_clean(const brim_run_folder *folder, brim_error *err) BRIM_CHECK;
 
 #endif

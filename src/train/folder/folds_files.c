@@ -8,7 +8,7 @@
 #include "base/path.h"
 #include "base/status.h"
 #include "train/folder/folds_mark.h"
-#include "train/folder/owned.h"
+#include "train/folder/foreign.h"
 
 #define FINISHED_LIMIT (64u << 20) /* bytes of a folds.json, far more than one has */
 
@@ -79,7 +79,7 @@ int brim_folds_files_has(const brim_folds_files *files, const char *name, bool *
     return BRIM_OK;
   }
   char *path = brim_path_join(files->runtime, files->folder, name);
-  int status = path ? brim_owned_all(files->runtime, path, ours, err) : BRIM_NOMEM(err);
+  int status = path ? brim_foreign_none(files->runtime, path, ours, err) : BRIM_NOMEM(err);
   brim_release(files->runtime, path);
   return status;
 }

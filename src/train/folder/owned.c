@@ -14,7 +14,6 @@
 #include "base/number.h"
 #include "base/path.h"
 #include "base/status.h"
-#include "base/utf8.h"
 #include "model/files/parts.h"
 #include "text/files.h"
 #include "train/folder/folds_mark.h"
@@ -139,8 +138,7 @@ int brim_owned_in_checkpoints(brim_runtime *runtime, const char *checkpoints, co
 
 /* ---- a whole folder --------------------------------------------------------------------------------------- */
 
-/* A complete checkpoint in folder/checkpoints, and the first name there that is nobody's of brim. */
-static int look_at_checkpoints(brim_runtime *runtime, const char *folder, bool *found, bool *foreign, brim_error *err) {
+int brim_owned_checkpoints(brim_runtime *runtime, const char *folder, bool *found, bool *foreign, brim_error *err) {
   char **names = NULL, *path = brim_path_join(runtime, folder, "checkpoints");
   size_t count = 0;
   bool ours;
@@ -165,10 +163,18 @@ static int holds_run(brim_runtime *runtime, const char *folder, bool *run, bool 
   brim_owned_log log;
   bool found, folds;
   BRIM_TRY(brim_owned_log_of(runtime, folder, &log, err));
-  BRIM_TRY(look_at_checkpoints(runtime, folder, &found, foreign_checkpoints, err));
+  BRIM_TRY(brim_owned_checkpoints(runtime, folder, &found, foreign_checkpoints, err));
   BRIM_TRY(brim_folds_files_in(runtime, folder, &folds, err));
   *run = log == BRIM_LOG_OURS || (log == BRIM_LOG_NONE && (found || folds));
   return BRIM_OK;
+}
+
+/* A folder that has a file's name is somebody's. */
+static int is_no_folder(brim_runtime *runtime, const char *folder, const char *name, bool *is, brim_error *err) {
+  char *path = brim_path_join(runtime, folder, name);
+  *is = path && (brim_path_is_link(path) || !brim_path_is_folder(path));
+  brim_release(runtime, path);
+  return path ? BRIM_OK : BRIM_NOMEM(err);
 }
 
 int brim_owned_tensorboard(brim_runtime *runtime, const char *folder, bool *ours, brim_error *err) {
@@ -180,6 +186,8 @@ int brim_owned_tensorboard(brim_runtime *runtime, const char *folder, bool *ours
     status = brim_list_folder(runtime, path, &names, &count, err);
   for (size_t i = 0; i < count; i++)
     *ours = *ours && strncmp(names[i], "events.out.tfevents.", 20) == 0 && strstr(names[i], ".brim");
+  for (size_t i = 0; i < count && *ours && !status; i++)
+    status = is_no_folder(runtime, path, names[i], ours, err);
   brim_names_free(runtime, names, count);
   brim_release(runtime, path);
   return status;
@@ -266,14 +274,6 @@ void brim_owned_modules_close(brim_owned_modules *modules) {
   modules->count = 0;
 }
 
-/* A folder that has a file's name is somebody's. */
-static int is_no_folder(brim_runtime *runtime, const char *folder, const char *name, bool *is, brim_error *err) {
-  char *path = brim_path_join(runtime, folder, name);
-  *is = path && (brim_path_is_link(path) || !brim_path_is_folder(path));
-  brim_release(runtime, path);
-  return path ? BRIM_OK : BRIM_NOMEM(err);
-}
-
 static int holds_module(brim_runtime *runtime, const char *path, bool *holds, brim_error *err) {
   char **names;
   size_t count;
@@ -302,97 +302,4 @@ int brim_owned_module(const brim_owned_modules *modules, const char *name, bool 
   const int status = path ? holds_module(modules->runtime, path, ours, err) : BRIM_NOMEM(err);
   brim_release(modules->runtime, path);
   return status;
-}
-
-/* Part of the run by itself; a module is, where modules.json of the same folder lists it. */
-static int is_part_of_run(const brim_owned_modules *modules, const char *name, bool foreign_log, bool foreign_checkpoints,
-                          bool *is, brim_error *err) {
-  switch (brim_owned_name_of(name)) {
-  case BRIM_NAME_LOG:
-    return *is = !foreign_log, BRIM_OK;
-  case BRIM_NAME_CHECKPOINTS:
-    return *is = !foreign_checkpoints, BRIM_OK;
-  case BRIM_NAME_FILE:
-    *is = true;
-    return brim_owned_is_file(name) ? is_no_folder(modules->runtime, modules->folder, name, is, err) : BRIM_OK;
-  case BRIM_NAME_TENSORBOARD:
-    return brim_owned_tensorboard(modules->runtime, modules->folder, is, err);
-  case BRIM_NAME_OTHER:
-  case BRIM_NAME_MODULE:
-    return brim_owned_module(modules, name, is, err);
-  default:
-    return *is = false, BRIM_OK;
-  }
-}
-
-static int refuse_stranger(const char *folder, const char *name, brim_error *err) {
-  return brim_error_at(
-      err, BRIM_E_USAGE, folder, 0, -1,
-      "the folder would be replaced, but \"%.60s\" in it is not part of the run: move it away, or name another folder", name);
-}
-
-int brim_owned_all(brim_runtime *runtime, const char *folder, bool *ours, brim_error *err) {
-  char **names = NULL;
-  size_t count = 0;
-  struct stat info;
-  bool found, foreign;
-  brim_owned_log log;
-  brim_owned_modules modules;
-  *ours = lstat(folder, &info) == 0 && S_ISDIR(info.st_mode);
-  if (!*ours)
-    return BRIM_OK;
-  BRIM_TRY(brim_owned_log_of(runtime, folder, &log, err));
-  BRIM_TRY(look_at_checkpoints(runtime, folder, &found, &foreign, err));
-  BRIM_TRY(brim_owned_modules_open(runtime, folder, &modules, err));
-  int status = brim_list_folder(runtime, folder, &names, &count, err);
-  for (size_t i = 0; i < count && !status; i++) {
-    bool is;
-    status = is_part_of_run(&modules, names[i], log == BRIM_LOG_FOREIGN, foreign, &is, err);
-    if (!status && !is)
-      status = refuse_stranger(folder, names[i], err);
-  }
-  brim_names_free(runtime, names, count);
-  brim_owned_modules_close(&modules);
-  return status;
-}
-
-/* ---- what else is there ------------------------------------------------------------------------------------ */
-
-/* Whether a name in the folder is of the run: not proved for each, as nothing is removed for it. */
-static int is_of_run(const brim_owned_modules *modules, const char *name, bool *is, brim_error *err) {
-  const brim_owned_name kind = brim_owned_name_of(name);
-  if (kind == BRIM_NAME_OTHER || kind == BRIM_NAME_MODULE)
-    return brim_owned_module(modules, name, is, err);
-  *is = true;
-  const bool readme = strcmp(name, "README.md") == 0;
-  return readme ? brim_readme_is_ours(modules->runtime, modules->folder, is, err) : BRIM_OK;
-}
-
-/* Names may hold any bytes; what is said of them is a line of UTF-8. */
-static void put_name(brim_text *out, const char *name) {
-  const bool valid = brim_utf8_valid(name, strlen(name)) == strlen(name);
-  for (const char *c = name; *c; c++)
-    brim_text_printf(out, "%c", (unsigned char)*c < 32 || *c == 127 || (!valid && (unsigned char)*c > 127) ? '?' : *c);
-}
-
-int brim_owned_others(brim_runtime *runtime, const char *folder, int most, brim_text *out, size_t *count, brim_error *err) {
-  brim_owned_modules modules;
-  char **names = NULL;
-  size_t all = 0;
-  *count = 0;
-  BRIM_TRY(brim_owned_modules_open(runtime, folder, &modules, err));
-  int status = brim_list_folder(runtime, folder, &names, &all, err);
-  for (size_t i = 0; i < all && !status; i++) {
-    bool is;
-    status = is_of_run(&modules, names[i], &is, err);
-    if (status || is || (*count)++ >= (size_t)most)
-      continue;
-    brim_text_string(out, *count > 1 ? ", " : "");
-    put_name(out, names[i]);
-  }
-  if (*count > (size_t)most)
-    brim_text_printf(out, " and %zu more", *count - (size_t)most);
-  brim_names_free(runtime, names, all);
-  brim_owned_modules_close(&modules);
-  return status ? status : brim_text_status(out, err);
 }

@@ -23,6 +23,8 @@ int brim_owned_checkpoint(brim_runtime *runtime, const char *checkpoints, const 
  */
 int brim_owned_in_checkpoints(brim_runtime *runtime, const char *checkpoints, const char *name, bool *ours,
                               brim_error *err) BRIM_CHECK;
+/* Is a complete checkpoint in folder/checkpoints, and a name that is none of brim's? */
+int brim_owned_checkpoints(brim_runtime *runtime, const char *folder, bool *found, bool *foreign, brim_error *err) BRIM_CHECK;
 /* The name of one that is half written or half removed: "step-N" made temporary (path.h). */
 bool brim_owned_half_checkpoint(const char *name);
 /* A link to "step-N". */
@@ -67,11 +69,5 @@ void brim_owned_modules_close(brim_owned_modules *modules);
 int brim_owned_module(const brim_owned_modules *modules, const char *name, bool *ours, brim_error *err) BRIM_CHECK;
 /* Is the folder's `tensorboard` no link, and is there nothing in it but brim's files? */
 int brim_owned_tensorboard(brim_runtime *runtime, const char *folder, bool *ours, brim_error *err) BRIM_CHECK;
-/* What is in a folder besides a run: at most `most` names in words, "notes.txt, data.csv and 3 more", and how many; "" and 0. */
-int brim_owned_others(brim_runtime *runtime, const char *folder, int most, brim_text *names, size_t *count,
-                      brim_error *err) BRIM_CHECK;
-/* Is the folder a run (or one that never began) and nothing else? Something else in it is BRIM_E_USAGE, which names it. What is
- * no folder is not ours. */
-int brim_owned_all(brim_runtime *runtime, const char *folder, bool *ours, brim_error *err) BRIM_CHECK;
 
 #endif

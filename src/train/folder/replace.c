@@ -28,6 +28,7 @@
 #include "train/folder/folder.h"
 #include "train/folder/folds_files.h"
 #include "train/folder/folds_mark.h"
+#include "train/folder/foreign.h"
 #include "train/folder/owned.h"
 
 enum {
@@ -66,20 +67,49 @@ typedef struct replacement {
 
 typedef int (*item_fn)(const replacement *r, const char *here, const char *there, brim_error *err);
 
+/* An item here that is not needed. What is foreign in a checkpoint stays. */
+static int remove_here(const replacement *r, const char *here, brim_error *err) {
+  const size_t length = strlen(r->checkpoints_here);
+  if (strncmp(here, r->checkpoints_here, length) == 0 && here[length] == '/')
+    return brim_foreign_discard(r->folder->runtime, r->checkpoints_here, brim_path_name(here), err);
+  return brim_remove_tree(r->folder->runtime, here, err);
+}
+
 /* What is there already is older and good; what is here then is not. */
 static int move_aside(const replacement *r, const char *here, const char *there, brim_error *err) {
   if (brim_path_exists(there))
-    return brim_remove_tree(r->folder->runtime, here, err);
+    return remove_here(r, here, err);
   return rename(here, there) == 0 ? BRIM_OK : brim_error_system(err, here, "move aside", errno);
 }
 
 static int remove_new(const replacement *r, const char *here, const char *there, brim_error *err) {
   (void)there;
-  return brim_remove_tree(r->folder->runtime, here, err);
+  return remove_here(r, here, err);
 }
 
+/* All that is in a folder, into another. */
+static int move_all(brim_runtime *runtime, const char *from, const char *to, brim_error *err) {
+  char **names;
+  size_t count;
+  BRIM_TRY(brim_list_folder(runtime, from, &names, &count, err));
+  int status = BRIM_OK;
+  for (size_t i = 0; i < count && !status; i++) {
+    char *path = brim_path_join(runtime, from, names[i]);
+    status = path ? brim_foreign_move(runtime, path, to, names[i], err) : BRIM_NOMEM(err);
+    brim_release(runtime, path);
+  }
+  brim_names_free(runtime, names, count);
+  return status;
+}
+
+/* What has an item's name here, though all of the new run's was removed, is partly or wholly of others: what a folder holds joins
+ * the item, a file is the run's by its name. */
 static int put_back(const replacement *r, const char *here, const char *there, brim_error *err) {
-  BRIM_TRY(brim_remove_tree(r->folder->runtime, here, err));
+  brim_runtime *runtime = r->folder->runtime;
+  const bool folders = !brim_path_is_link(here) && brim_path_is_folder(here) && brim_path_is_folder(there);
+  if (folders)
+    BRIM_TRY(move_all(runtime, here, there, err));
+  BRIM_TRY(brim_remove_tree(runtime, here, err));
   return rename(there, here) == 0 ? BRIM_OK : brim_error_system(err, there, "put back", errno);
 }
 
@@ -112,10 +142,19 @@ static int each_checkpoint(const replacement *r, const char *of, item_fn act, br
 }
 
 /* A README.md that brim wrote is of the model that goes. */
-static int is_file_of_run(const replacement *r, const char *name, bool *ours, brim_error *err) {
+static int is_file_of_run(brim_runtime *runtime, const char *folder, const char *name, bool *ours, brim_error *err) {
   *ours = brim_is_model_file(name) || strcmp(name, "evaluation.jsonl") == 0;
   const bool readme = strcmp(name, "README.md") == 0;
-  return readme ? brim_readme_is_ours(r->folder->runtime, r->folder->output, ours, err) : BRIM_OK;
+  return readme ? brim_readme_is_ours(runtime, folder, ours, err) : BRIM_OK;
+}
+
+/* Is NAME in the folder that both were opened for an item? */
+static int is_item(const brim_owned_modules *modules, const brim_folds_files *folds, const char *name, bool *ours,
+                   brim_error *err) {
+  BRIM_TRY(is_file_of_run(modules->runtime, modules->folder, name, ours, err));
+  if (!*ours)
+    BRIM_TRY(brim_owned_module(modules, name, ours, err));
+  return *ours ? BRIM_OK : brim_folds_files_has(folds, name, ours, err);
 }
 
 /* What says which others are the run's goes last: without it nobody knows. */
@@ -141,11 +180,7 @@ static int each_named(const replacement *r, const brim_owned_modules *modules, c
   bool there[LISTS] = {false};
   for (size_t i = 0; i < count && !status; i++) {
     bool ours;
-    status = is_file_of_run(r, names[i], &ours, err);
-    if (!ours && !status)
-      status = brim_owned_module(modules, names[i], &ours, err);
-    if (!ours && !status)
-      status = brim_folds_files_has(folds, names[i], &ours, err);
+    status = is_item(modules, folds, names[i], &ours, err);
     for (int k = 0; k < LISTS; k++)
       there[k] = there[k] || (ours && strcmp(names[i], lists[k]) == 0);
     if (!status && ours && !is_list(names[i]))
@@ -336,6 +371,69 @@ int brim_run_folder_clear(const brim_run_folder *folder, brim_error *err) {
   return status;
 }
 
+/* Of the checkpoints that are there. */
+static int rescue_checkpoint(brim_runtime *runtime, const char *checkpoints, const char *name, const char *to, brim_error *err) {
+  bool ours;
+  BRIM_TRY(brim_owned_in_checkpoints(runtime, checkpoints, name, &ours, err));
+  char *path = brim_path_join(runtime, checkpoints, name);
+  int status = !path                     ? BRIM_NOMEM(err)
+               : !ours                   ? brim_foreign_move(runtime, path, to, name, err)
+               : brim_path_is_link(path) ? BRIM_OK
+                                         : brim_foreign_rescue(runtime, path, to, err);
+  brim_release(runtime, path);
+  return status;
+}
+
+static int rescue_checkpoints(const brim_run_folder *folder, const char *aside, brim_error *err) {
+  char **names = NULL, *checkpoints = brim_path_join(folder->runtime, aside, "checkpoints");
+  size_t count = 0;
+  int status = checkpoints ? BRIM_OK : BRIM_NOMEM(err);
+  if (!status && brim_path_is_folder(checkpoints))
+    status = brim_list_folder(folder->runtime, checkpoints, &names, &count, err);
+  for (size_t i = 0; i < count && !status; i++)
+    status = rescue_checkpoint(folder->runtime, checkpoints, names[i], folder->checkpoints, err);
+  brim_names_free(folder->runtime, names, count);
+  brim_release(folder->runtime, checkpoints);
+  return status;
+}
+
+/* A fold's folder with something foreign in it goes as a whole. */
+static int rescue_named(const brim_run_folder *folder, const brim_owned_modules *modules, const brim_folds_files *folds,
+                        const char *name, brim_error *err) {
+  bool ours = strcmp(name, BRIM_LOG_NAME) == 0 || strcmp(name, "checkpoints") == 0 || strcmp(name, BRIM_REPLACED_MARK) == 0 ||
+              brim_is_temporary(name);
+  if (ours)
+    return BRIM_OK;
+  const int status = is_item(modules, folds, name, &ours, err);
+  if (status && status != BRIM_E_USAGE)
+    return status;
+  if (ours && !status)
+    return BRIM_OK;
+  char *path = brim_path_join(folder->runtime, modules->folder, name);
+  const int moved = path ? brim_foreign_move(folder->runtime, path, folder->output, name, err) : BRIM_NOMEM(err);
+  brim_release(folder->runtime, path);
+  return moved;
+}
+
+/* What others have put into replaced-run meanwhile goes to where it would be if the run had not been moved. */
+static int rescue_all(const brim_run_folder *folder, const char *aside, brim_error *err) {
+  brim_owned_modules modules;
+  brim_folds_files folds = {0};
+  char **names = NULL;
+  size_t count = 0;
+  BRIM_TRY(rescue_checkpoints(folder, aside, err));
+  BRIM_TRY(brim_owned_modules_open(folder->runtime, aside, &modules, err));
+  int status = brim_folds_files_open(folder->runtime, aside, &folds, err);
+  if (!status)
+    status = brim_list_folder(folder->runtime, aside, &names, &count, err);
+  for (size_t i = 0; i < count && !status; i++)
+    status = rescue_named(folder, &modules, &folds, names[i], err);
+  brim_names_free(folder->runtime, names, count);
+  brim_folds_files_close(&folds);
+  brim_owned_modules_close(&modules);
+  return status;
+}
+
 /* Renamed first: of what is half removed nothing must be put back. */
 int brim_run_folder_settle(const brim_run_folder *folder, brim_error *err) {
   if (!folder->output)
@@ -343,6 +441,8 @@ int brim_run_folder_settle(const brim_run_folder *folder, brim_error *err) {
   char *from = brim_path_join(folder->runtime, folder->output, BRIM_REPLACED_RUN),
        *to = from ? brim_temporary_name(folder->runtime, from) : NULL;
   int status = from && to ? BRIM_OK : BRIM_NOMEM(err);
+  if (!status && !brim_path_is_link(from) && brim_path_is_folder(from))
+    status = rescue_all(folder, from, err);
   if (!status && rename(from, to) != 0 && errno != ENOENT)
     status = brim_error_system(err, from, "rename", errno);
   if (!status)

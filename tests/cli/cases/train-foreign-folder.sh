@@ -6,7 +6,7 @@ train() {
 }
 mkdir -p mine/checkpoints/mine mine/checkpoints/step-1
 echo w > mine/checkpoints/mine/w.pt
-echo w > mine/checkpoints/step-1/w.pt
+echo w > mine/checkpoints/step-1/config.json
 for f in config.json model.safetensors tokenizer.json; do echo MY > mine/$f; done
 train
 cat mine/config.json mine/model.safetensors mine/tokenizer.json

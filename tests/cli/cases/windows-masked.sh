@@ -33,6 +33,9 @@ $BRIM analyze -t $MODEL --task mlm --max-length 16 --quiet long.txt | sed -n '1p
 $BRIM analyze -t $MODEL --task mlm --max-length 16 --folds 2 --quiet long.txt || echo $?
 printf 'text,text_pair\n%s,%s\n' "$(head -n 40 long.txt | tr "\n" " ")" "$(head -n 2 long.txt | tr "\n" " ")" > pairs.csv
 $BRIM plan -t $MODEL --task mlm --max-length 16 --batch-size 8 pairs.csv 2>&1 | grep -a cut
+# What is left out is counted in records, as the file has them.
+$BRIM train --model $MODEL --train long.txt --task mlm --max-length 16 --min-chars 40 --max-steps 1 --output chars 2>&1 | grep -a 'left out'
+$BRIM evaluate --model run long.txt --max-length 16 --min-chars 40 2>&1 | grep -a 'left out'
 # An epoch of a stream has all windows, as one of rows in memory.
 train --epochs 1 --stream --output epoch
 $BRIM train --model $MODEL --train long.txt --task mlm --stream --max-length 16 --windows 4 --max-windows 2 --epochs 1 --output cut 2>&1 | grep -a lost
