@@ -434,10 +434,11 @@ class Model:
             raise MismatchError(f"{self.path} has modules after its encoder that a copy does not have: ask the model that was copied", self.path)
         if self._head_looks and not _shapes.of(self.task).bare:
             raise UsageError(f"{next(iter(self._head_looks))} is of the model's head, of {self.task}: vectors have it with labels=brim.Labels(None, task=\"embedding\")")
-        if self._embedder is None:
+        embedder = self._embedder  # once: another thread's training may take it away
+        if embedder is None:
             with self._folder() as folder:
-                self._embedder = _core.embedder(self._runtime, self._core, self.tokenizer._core, os.fsencode(folder))
-        return self._embedder
+                self._embedder = embedder = _core.embedder(self._runtime, self._core, self.tokenizer._core, os.fsencode(folder))
+        return embedder
 
     def embed(self, texts: Iterable[str | bytes], *, prompt: str | None = None, dimensions: int | None = None, normalize: bool = False,
               precision: str = "fp32", max_length: int | None = None, batch_size: int = 32, max_tokens: int | None = None) -> np.ndarray:

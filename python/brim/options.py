@@ -94,8 +94,8 @@ def _value(name: str, given: str, value: Any) -> Any:
     value = _plain(value)
     if name == "best_metric" and isinstance(value, str):
         return value.removeprefix("eval_")
-    if name == "max_steps" and not isinstance(value, (str, bool)) and value == 0:
-        raise ValueError("max_steps is 0: give a number of steps, or epochs")
+    if name == "max_steps" and isinstance(value, numbers.Real) and not isinstance(value, bool) and value <= 0 and value != -1:
+        raise ValueError(f"max_steps is {value}: give a number of steps, or epochs")
     if name in ("freeze", "train_only") and not isinstance(value, (str, bool)) and value is not None:
         return ",".join(map(str, value if hasattr(value, "__iter__") else [value]))
     if name in ("directions", "matryoshka", "matryoshka_weights") and value is not None and not isinstance(value, str):
@@ -108,7 +108,7 @@ def _value(name: str, given: str, value: Any) -> Any:
         return None if value is None else not value
     if given == "disable_tqdm":
         return False if value else None
-    if name == "max_steps" and not isinstance(value, str) and value is not None and value <= 0:  # -1 of TrainingArguments: by the epochs
+    if name == "max_steps" and not isinstance(value, (str, bool)) and value == -1:  # of TrainingArguments: by the epochs
         return None
     if given == "bf16" and value is not None:
         value = flag(given, value)

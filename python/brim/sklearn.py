@@ -13,7 +13,7 @@ X is a list of texts, of pairs (text, text), a column of pandas, or an array or 
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as _np
@@ -23,9 +23,10 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 
 from . import holders as _holders, tables as _tables
+from .dataset import Dataset
 from .labels import _missing, _one_label
 from .model import Model
-from .training import train
+from .training import _share, train
 
 if TYPE_CHECKING:
     from .keywords import TrainOptions
@@ -35,8 +36,10 @@ __all__ = ["TextClassifier", "TextRegressor"]
 
 def _texts(X: Any, fitted: bool = False) -> list[Any]:
     """Rows of X as brim takes them: str, or (str, str)."""
-    if isinstance(X, (str, bytes)):
+    if isinstance(X, (str, bytes)) or getattr(X, "shape", None) == ():
         raise ValueError("X is one text: give a list of them")
+    if isinstance(X, (Mapping, Set)):
+        raise TypeError(f"X is a {type(X).__name__}: give a list of texts, or a table")
     names = _tables._column_names(X) or [] if _holders.is_table(X) else []
     label = next((name for name in names if name.lower() in _tables.LABELS), None)
     if label is not None and len(names) == 2:
@@ -91,13 +94,11 @@ class _Estimator(BaseEstimator):
         rows, targets = _texts(X), list(y)
         if len(rows) != len(targets):
             raise ValueError(f"X has {len(rows)} rows and y has {len(targets)}")
-        rows, targets = _weighted(rows, targets, sample_weight, int(self.get_params().get("seed") or 42))
-        data: dict[str, Any] = {"label": targets}
-        if isinstance(rows[0], tuple):
-            data |= {"text": [row[0] for row in rows], "text_pair": [row[1] for row in rows]}
-        else:
-            data["text"] = rows
         options = {name: value for name, value in self.get_params().items() if value is not None and name != "model"}
+        rows, targets, held_out = _weighted(rows, targets, sample_weight, options)
+        data = _table(rows, targets)
+        if held_out:
+            options["eval"] = {"eval": _table(*held_out)}
         folded = next((name for name in ("folds", "fold_column", "test") if name in options), None)
         if folded:
             raise ValueError(f"{folded}: folds leave no model: cross_val_score and the like make them of this estimator")
@@ -133,10 +134,17 @@ def _times(weights: Any, seed: int) -> Any:
     return _np.diff(_np.floor(ends)).astype(int)
 
 
-def _weighted(rows: list[Any], targets: list[Any], weights: Any, seed: int) -> tuple[list[Any], list[Any]]:
-    """Rows as often as their weights say: 0 leaves a row out. brim has no other weights of rows."""
+def _table(rows: list[Any], targets: list[Any]) -> dict[str, Any]:
+    if isinstance(rows[0], tuple):
+        return {"text": [row[0] for row in rows], "text_pair": [row[1] for row in rows], "label": targets}
+    return {"text": rows, "label": targets}
+
+
+def _weighted(rows: list[Any], targets: list[Any], weights: Any, options: dict[str, Any]) -> tuple[list[Any], list[Any], Any]:
+    """Rows as often as their weights say: 0 leaves a row out. brim has no other weights of rows. Where a share of them is to be held out
+    it is drawn first, of rows that are there once, and taken from the options: no row is trained on and held out."""
     if weights is None:
-        return rows, targets
+        return rows, targets, None
     given = _np.asarray(weights, dtype=float)
     if given.shape != (len(rows),):
         raise ValueError(f"sample_weight has the shape {given.shape} for {len(rows)} rows")
@@ -144,8 +152,16 @@ def _weighted(rows: list[Any], targets: list[Any], weights: Any, seed: int) -> t
         raise ValueError("sample_weight has values below 0, or that are no numbers")
     if not given.any():
         raise ValueError("sample_weight is 0 for all rows")
-    times = _times(given, seed)
-    return [row for row, n in zip(rows, times) for _ in range(n)], [one for one, n in zip(targets, times) for _ in range(n)]
+    trained, held_out = _np.flatnonzero(given).tolist(), []
+    share = _share(options.get("eval"), options.get("validation_split"))
+    if share is not None and len(trained) > 1:
+        options.pop("eval", None), options.pop("validation_split", None)
+        parts = Dataset.from_ids([[at] for at in trained]).split(share, seed=options.pop("fold_seed", 42))
+        trained, held_out = ([row["input_ids"][0] for row in part] for part in parts)
+    times = _times(given[trained], int(options.get("seed") or 42))
+    taken = [at for at, n in zip(trained, times) for _ in range(n)]
+    return ([rows[at] for at in taken], [targets[at] for at in taken],
+            ([rows[at] for at in held_out], [targets[at] for at in held_out]) if held_out else None)
 
 
 def _refuse_missing(given: Sequence[Any]) -> None:

@@ -212,6 +212,16 @@ def _takes_types(config: dict[str, Any], family: str) -> bool:
     return kind == "bert" or family == "wordpiece" and kind not in ("distilbert", "mpnet") and (not isinstance(types, int) or types > 1)
 
 
+def _say_side(folder: pathlib.Path, side: str | None) -> None:
+    """The side that the tokenizer cuts now is in its configuration: transformers does not write it, but what the last call cut and padded."""
+    config, tokenizer = folder / "tokenizer_config.json", folder / "tokenizer.json"
+    if side and config.exists():
+        config.write_text(json.dumps(json.loads(config.read_text()) | {"truncation_side": side}))
+    said = json.loads(tokenizer.read_text()) if side and tokenizer.exists() else {}
+    if said.get("truncation") or said.get("padding"):
+        tokenizer.write_text(json.dumps(said | {"truncation": None, "padding": None}))
+
+
 def _tokenizer(given, runtime) -> Tokenizer:
     """A brim tokenizer; one of transformers or tokenizers becomes one by its files, so that no id is another."""
     if isinstance(given, Tokenizer):
@@ -221,6 +231,7 @@ def _tokenizer(given, runtime) -> Tokenizer:
     with tempfile.TemporaryDirectory() as folder:
         if hasattr(given, "save_pretrained"):
             given.save_pretrained(folder)
+            _say_side(pathlib.Path(folder), getattr(given, "truncation_side", None))
         elif hasattr(given, "save") and hasattr(given, "get_vocab"):
             given.save(os.path.join(folder, "tokenizer.json"))
         else:

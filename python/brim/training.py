@@ -27,7 +27,7 @@ from .study import WAYS, Comparison, FoldsResult, way
 from .tokenizer import Tokenizer, _tokenizer
 
 
-_SHARE = re.compile(r"([0-9.]+) ?%")
+_SHARE = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+) ?%")
 
 
 def _share(evals, validation_split) -> float | None:

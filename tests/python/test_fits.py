@@ -119,6 +119,7 @@ class Asked(unittest.TestCase):
                                      ({"resume": True}, brim.errors.UsageError, "resume has no effect without output"), ({"overwrite": True}, brim.errors.UsageError, "without output"),
                                      ({"stream": "no"}, TypeError, "stream: True or False"), ({"cache": ""}, brim.errors.UsageError, "cache is empty"),
                                      ({"freeze": ""}, brim.errors.UsageError, "freeze is empty"), ({"where": "a=b"}, TypeError, "where: "),
+                                     ({"max_steps": -5}, ValueError, "max_steps is -5"), ({"eval": "1.2.3%"}, FileNotFoundError, "1.2.3%"),
                                      ({"windows": 2, "max_length": 8, "max_windows": 0}, brim.errors.UsageError, "max_windows is 0"),
                                      ({"windows": True, "max_length": 8}, TypeError, "windows: a whole number")):
             with self.assertRaisesRegex(kind, words):
@@ -214,6 +215,10 @@ class Labels(unittest.TestCase):
                              (pyarrow.array(["7", "007"]).dictionary_encode(), ["007", "7"]), ([["007", "7"], ["7"]], ["007", "7"])):
             table = pyarrow.table({"text": ["good", "bad"], "label": labels})
             self.assertEqual(brim.Dataset.of(table, TOKENIZER, labelled=True).labels.names, want)
+        for type, values in ((pyarrow.uint8(), [0, 1]), (pyarrow.int64(), [0, 1]), (pyarrow.bool_(), [False, True]), (pyarrow.string(), ["0", "1"])):
+            for labels in (pyarrow.array(values, type), pyarrow.array(values, type).dictionary_encode()):
+                table = pyarrow.table({"text": ["good", "bad"], "label": labels})
+                self.assertEqual(brim.train(MODEL, table, max_steps=1).model.labels.values, values, labels.type)
 
     def test_none(self):
         with self.assertWarnsRegex(RuntimeWarning, "2 of 5 rows are left out: their label, -1 or -100"):

@@ -2,6 +2,7 @@
 import pickle
 import sys
 import unittest
+import unittest.mock
 import warnings
 
 import case
@@ -20,6 +21,7 @@ except ImportError:
     sys.exit(0)
 
 import brim
+import brim.sklearn
 from brim.sklearn import TextClassifier, TextRegressor
 
 MODEL = str(case.folder() / "model")
@@ -89,6 +91,25 @@ class Classifiers(unittest.TestCase):
         self.assertEqual(by_weight.predict_proba(GOOD).tolist(), by_rows.predict_proba(GOOD).tolist())
         for wrong in (-np.ones(len(TEXTS)), np.zeros(len(TEXTS)), np.ones(3), np.full(len(TEXTS), np.nan)):
             self.assertRaises(ValueError, TextClassifier(MODEL).fit, TEXTS, CLASSES, sample_weight=wrong)
+
+    def test_weights_and_rows_held_out(self):
+        """a share is held out before rows are repeated: what is evaluated is not trained on"""
+        texts = [f"{'good' if i % 2 else 'bad'} film {'plot ' * (i // 2)}" for i in range(20)]
+        for share in ({"validation_split": 0.2}, {"eval": "20%", "fold_seed": 3}):
+            seen = []
+            with unittest.mock.patch.object(brim.sklearn, "train", lambda model, data, **options: seen.append((data, options)) or brim.train(model, data, **options)):
+                fitted = TextClassifier(MODEL, epochs=1, **share).fit(texts, ["a", "b"] * 10, sample_weight=[1, 3] * 9 + [0, 1])
+            (data, options), = seen
+            held_out = options["eval"]["eval"]["text"]
+            self.assertEqual((len(held_out), set(held_out) & set(data["text"]), fitted.n_iter_), (4, set(), -(-len(data["text"]) // 16)))
+            self.assertEqual({*held_out, *data["text"]}, {text for at, text in enumerate(texts) if at != 18})
+
+    def test_no_rows(self):
+        """one text, and what has no order or no rows, is refused, not taken letter by letter"""
+        fitted = TextClassifier(MODEL, max_steps=1).fit(TEXTS, CLASSES)
+        for rows, kind in (("a film", ValueError), (np.array("a film"), ValueError), ({"text": GOOD}, TypeError), (set(GOOD), TypeError)):
+            for call in (fitted.predict, fitted.predict_proba, lambda X: fitted.fit(X, ["a"])):
+                self.assertRaises(kind, call, rows)
 
     def test_weights_of_any_size(self):
         """shares with a common measure are kept exactly; others are drawn, each within one of what it should be, and right on average"""

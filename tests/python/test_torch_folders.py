@@ -96,6 +96,20 @@ class Folders(unittest.TestCase):
                     self.assertEqual(again.get_added_vocab(), theirs.get_added_vocab(), f"{name}, saved")
         return equal
 
+    def test_side(self):
+        """a tokenizer of transformers cuts on the side that it is set to now, whatever its last call cut or padded"""
+        text, calls = "good bad film story", ({}, {"truncation": True, "max_length": 4}, {"padding": "max_length", "max_length": 9}, {"truncation": True, "max_length": 3, "stride": 1})
+        for first in ("left", "right"):
+            for now in ("left", "right"):
+                for call in calls:
+                    theirs = transformers.AutoTokenizer.from_pretrained(str(case.folder() / "model"))
+                    theirs.truncation_side = first
+                    theirs(text, **call)
+                    theirs.truncation_side = now
+                    ours = brim.Dataset.from_texts([text], theirs, max_length=4)
+                    self.assertEqual(ours[0]["input_ids"], theirs(text, truncation=True, max_length=4)["input_ids"], (first, now, call))
+                    self.assertEqual(len(brim.Dataset.from_texts([text], theirs)[0]["input_ids"]), 6)
+
     def test_roles(self):
         """roles with flags in both files, tokens of other names, and extra ones: the same ids"""
         seed, count = (0, 1500) if STEP == 1 else (case.drawn(), 60)
