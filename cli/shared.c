@@ -508,7 +508,8 @@ const cli_option cli_optimizer_options[] = {
     REAL("warmup-ratio", warmup_ratio, "X", 0, 1, .fallback = "0", .to = {TRAIN(warmup_ratio)},
          .help = "the same as a share of all steps"),
     REAL("weight-decay", weight_decay, "X", 0, 1e3, .fallback = "0", .to = {TRAIN(weight_decay)},
-         .help = "weight decay: decoupled in AdamW, part of the gradient in the others; biases and layer norms have none"),
+         .help = "weight decay: decoupled in AdamW, part of the gradient in the others; biases, layer norms "
+                 "and weights of layers have none"),
     CHOICE("decay-towards", decay_towards, "zero|pretrained", .fallback = "zero", .to = {TRAIN(decay_towards)},
            .help = "what --weight-decay draws the weights to: zero, or the weights that training starts from. New weights go to "
                    "zero"),

@@ -370,7 +370,8 @@ def train(
         constant not at all. Default: linear.
     warmup_steps: int | float. Steps of linear warm-up from 0, before schedule. Default: 0.
     warmup_ratio: float. The same as a share of all steps. Default: 0.
-    weight_decay: float. Weight decay: decoupled in AdamW, part of the gradient in the others; biases and layer norms have none. Default: 0.
+    weight_decay: float. Weight decay: decoupled in AdamW, part of the gradient in the others; biases, layer norms and weights of layers
+        have none. Default: 0.
     decay_towards: Literal["zero", "pretrained"]. What weight_decay draws the weights to: zero, or the weights that training starts from.
         New weights go to zero. Default: zero.
     mixout: float. In each step take a share P of each matrix's weights as they were at the start: dropout of what was learnt. Default: 0.

@@ -14,10 +14,13 @@
 
 enum { FIRST = 10 }; /* ranks that MRR looks at */
 
+/* A text's vector as the model's folder gives it. */
 static void widen(const brim_scored *s, uint64_t text, double *to) {
   const float *from = s->logits + (size_t)text * (size_t)s->outputs;
   for (int32_t k = 0; k < s->outputs; k++)
     to[k] = (double)from[k];
+  if (s->unit)
+    brim_make_unit(to, s->outputs, BRIM_NORM_EPS, to);
 }
 
 double *brim_unit_vectors(const brim_scored *s) {

@@ -192,6 +192,23 @@ class Embedding(unittest.TestCase):
             model.evaluate_similarity([pairs[0], pairs[1][:2]])
         self.assertEqual(model.evaluate_similarity(HERE / "pairs.jsonl") | {"seconds": 0}, found | {"seconds": 0})
 
+    def test_rows_as_pairs(self):
+        """rows are measured with the vectors that the folder gives, of length 1 where it says so: as pairs are, by every similarity"""
+        pairs = [(TEXTS[i % len(TEXTS)], TEXTS[(3 * i + 1) % len(TEXTS)], (i * 7 % 10) / 10 + 0.05) for i in range(20)]
+        for name in ("st-mean-normalize", "st-max"):
+            for own in ("cosine", "dot"):
+                folder = HERE / f"{name}-{own}"
+                shutil.copytree(FOLDERS / name, folder)
+                settings = folder / "config_sentence_transformers.json"
+                said = json.loads(settings.read_text()) if settings.exists() else {}
+                settings.write_text(json.dumps(said | {"similarity_fn_name": own}))
+                model = brim.Model(folder)
+                rows = model.evaluate([{"sentence1": a, "sentence2": b, "score": score} for a, b, score in pairs])
+                want = model.evaluate_similarity(pairs)
+                for ours, theirs in (("spearman", "spearman_cosine"), ("spearman_dot",) * 2, ("spearman_euclidean",) * 2, ("spearman_manhattan",) * 2,
+                                     ("pearson", f"pearson_{own}")):
+                    self.assertAlmostEqual(rows[ours], want[theirs], 4, (name, own, ours))
+
     def test_says_what_is_wrong(self):
         """What is cut is counted; what cannot be is said."""
         model = brim.Model(FOLDERS / "st-prompts")

@@ -108,7 +108,7 @@ class Classifiers(unittest.TestCase):
         """one text, and what has no order or no rows, is refused, not taken letter by letter"""
         fitted = TextClassifier(MODEL, max_steps=1).fit(TEXTS, CLASSES)
         for rows, kind in (("a film", ValueError), (np.array("a film"), ValueError), ({"text": GOOD}, TypeError), (set(GOOD), TypeError)):
-            for call in (fitted.predict, fitted.predict_proba, lambda X: fitted.fit(X, ["a"])):
+            for call in (fitted.predict, fitted.predict_proba, lambda X: fitted.fit(X, ["a", "b", "a", "b"])):
                 self.assertRaises(kind, call, rows)
 
     def test_weights_of_any_size(self):

@@ -52,7 +52,7 @@ uint64_t brim_row_query(const brim_sample *pair);
  * mapping says. */
 int brim_metrics_compute(brim_runtime *runtime, brim_task task, int32_t outputs, bool values, const float *logits,
                          const brim_dataset *dataset, brim_metrics *out, brim_error *err) BRIM_CHECK;
-/* The same of a model's. */
+/* The same of a model's, whose vectors are brought to length 1 where its folder says so. */
 int brim_model_metrics(brim_runtime *runtime, const brim_model *model, const float *logits, const brim_dataset *dataset,
                        brim_metrics *out, brim_error *err) BRIM_CHECK;
 /* Whether what it gives are scores, not logits of probabilities. */

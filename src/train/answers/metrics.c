@@ -112,32 +112,40 @@ static int measure_texts(const brim_task_rules *rules, const brim_scored *scored
   return status;
 }
 
+static int measure(brim_scored *s, const brim_dataset *dataset, brim_metrics *out, brim_error *err) {
+  *out = brim_metrics_none(s->rows);
+  out->tokens = brim_dataset_tokens(dataset);
+  if (s->rows == 0)
+    return brim_error_set(err, BRIM_E_USAGE, "there are no rows to evaluate");
+  const brim_task_rules *rules = brim_task_rules_of(s->task);
+  const brim_labels *mapping = brim_dataset_labels(dataset), unnamed = {.task = s->task, .count = s->outputs};
+  if (rules && rules->shape.outputs == BRIM_OUTPUTS_OF_TOKENS)
+    return measure_tokens(s->runtime, mapping && mapping->count == s->outputs ? mapping : &unnamed, s->logits, dataset, out, err);
+  if (!rules || !rules->measure)
+    return brim_error_set(err, BRIM_E_UNSUPPORTED, "there are no metrics of data sets for the task \"%s\"",
+                          brim_task_name(s->task));
+  return rules->check ? measure_texts(rules, s, dataset, out, err) : rules->measure(s, out, err);
+}
+
 int brim_metrics_compute(brim_runtime *runtime, brim_task task, int32_t outputs, bool values, const float *logits,
                          const brim_dataset *dataset, brim_metrics *out, brim_error *err) {
   brim_scored s = scored_of(runtime, task, outputs, logits, dataset);
   s.values = values;
-  *out = brim_metrics_none(s.rows);
-  out->tokens = brim_dataset_tokens(dataset);
-  if (s.rows == 0)
-    return brim_error_set(err, BRIM_E_USAGE, "there are no rows to evaluate");
-  const brim_task_rules *rules = brim_task_rules_of(task);
-  const brim_labels *mapping = brim_dataset_labels(dataset), unnamed = {.task = task, .count = outputs};
-  if (rules && rules->shape.outputs == BRIM_OUTPUTS_OF_TOKENS)
-    return measure_tokens(runtime, mapping && mapping->count == outputs ? mapping : &unnamed, logits, dataset, out, err);
-  if (!rules || !rules->measure)
-    return brim_error_set(err, BRIM_E_UNSUPPORTED, "there are no metrics of data sets for the task \"%s\"", brim_task_name(task));
-  return rules->check ? measure_texts(rules, &s, dataset, out, err) : rules->measure(&s, out, err);
+  return measure(&s, dataset, out, err);
 }
 
+/* Dot products of vectors of length 1 are cosines. */
 bool brim_scores_are_values(const brim_model *model) {
-  return brim_model_compares_dots(model) ||
+  return (brim_model_compares_dots(model) && !brim_model_normalizes(model)) ||
          (brim_target_of(brim_model_task(model))->gives_labels && brim_model_scores_bare(model));
 }
 
 int brim_model_metrics(brim_runtime *runtime, const brim_model *model, const float *logits, const brim_dataset *dataset,
                        brim_metrics *out, brim_error *err) {
-  return brim_metrics_compute(runtime, brim_model_task(model), brim_model_outputs(model), brim_scores_are_values(model), logits,
-                              dataset, out, err);
+  brim_scored s = scored_of(runtime, brim_model_task(model), brim_model_outputs(model), logits, dataset);
+  s.values = brim_scores_are_values(model);
+  s.unit = brim_model_normalizes(model);
+  return measure(&s, dataset, out, err);
 }
 
 /* ---- single rows ------------------------------------------------------------------------------------------- */
