@@ -78,13 +78,15 @@ static int build(brim_tokenizer *t, const brim_json_document *document, const ch
                              "version truncation padding added_tokens normalizer pre_tokenizer post_processor decoder model",
                              err));
   BRIM_TRY(check_version(document, root, err));
-  BRIM_TRY(brim_token_model_load(t->runtime, document, brim_json_get(root, "model"), bytes, length, &t->model, err));
+  const bool nearest = t->class && !t->class->keeps;
+  BRIM_TRY(brim_token_model_load(t->runtime, document, brim_json_get(root, "model"), bytes, length, nearest, &t->model, err));
   BRIM_TRY(brim_normalizer_load(t->runtime, document, brim_json_get(root, "normalizer"), &t->normalizer, err));
   BRIM_TRY(brim_pretokenizer_load(t->runtime, document, brim_json_get(root, "pre_tokenizer"), &t->pretokenizer, err));
   BRIM_TRY(brim_processor_load(t->runtime, document, brim_json_get(root, "post_processor"), &t->processor, err));
   BRIM_TRY(brim_decoder_load(t->runtime, document, brim_json_get(root, "decoder"), &t->decoder, err));
   BRIM_TRY(brim_added_load(t->runtime, document, brim_json_get(root, "added_tokens"), &t->model, &t->normalizer, &t->added, err));
-  t->fingerprint = brim_hash64(bytes, length, brim_hash64(brim_unicode_profile, strlen(brim_unicode_profile), 0));
+  const uint64_t scores = nearest && t->model.family == BRIM_UNIGRAM; /* the same bytes give other ids */
+  t->fingerprint = brim_hash64(bytes, length, brim_hash64(brim_unicode_profile, strlen(brim_unicode_profile), scores));
   if (!t->parent && !t->words)
     BRIM_TRY(brim_tokenizer_words_new(t->runtime, &t->words, err));
   take_facts(t);

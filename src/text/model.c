@@ -109,10 +109,10 @@ static int find_family(brim_token_model_loader *l) {
 }
 
 int brim_token_model_load(brim_runtime *runtime, const brim_json_document *document, const brim_json_value *value,
-                          const char *bytes, size_t length, brim_token_model *out, brim_error *err) {
+                          const char *bytes, size_t length, bool nearest, brim_token_model *out, brim_error *err) {
   *out = (brim_token_model){.runtime = runtime};
   brim_hashmap_init(&out->ids, runtime);
-  brim_token_model_loader l = {document, value, bytes, length, out, err};
+  brim_token_model_loader l = {document, value, bytes, length, nearest, out, err};
   if (!value || value->kind != BRIM_JSON_OBJECT)
     return brim_json_error(document, value, err, BRIM_E_FORMAT, "the file has no \"model\" object");
   BRIM_TRY(find_family(&l));

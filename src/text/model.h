@@ -71,8 +71,9 @@ typedef struct brim_token_model {
   brim_unigram unigram;
 } brim_token_model;
 
+/* nearest: scores are the nearest doubles, as in a class that transformers makes of them in Python; else see score.h. */
 int brim_token_model_load(brim_runtime *runtime, const brim_json_document *document, const brim_json_value *value,
-                          const char *bytes, size_t length, brim_token_model *out, brim_error *err) BRIM_CHECK;
+                          const char *bytes, size_t length, bool nearest, brim_token_model *out, brim_error *err) BRIM_CHECK;
 void brim_token_model_free(brim_token_model *model);
 
 /* Working memory of a model, one a thread. */
@@ -109,6 +110,7 @@ typedef struct brim_token_model_loader {
   const brim_json_value *value;
   const char *bytes; /* the file */
   size_t length;
+  bool nearest; /* numbers are the nearest doubles: score.h */
   brim_token_model *model;
   brim_error *err;
 } brim_token_model_loader;

@@ -20,7 +20,9 @@ static int load_scores(brim_token_model_loader *l, double *least) {
   int32_t id = 0;
   for (const brim_json_value *v = brim_json_first(list); v; v = brim_json_after(list, v), id++) {
     const brim_json_value *score = brim_json_after(v, brim_json_first(v));
-    if (!brim_score_read(l->bytes + score->byte, l->length - score->byte, &model->scores[id]))
+    double *to = &model->scores[id];
+    *to = brim_json_number(score);
+    if (l->nearest ? !isfinite(*to) : !brim_score_read(l->bytes + score->byte, l->length - score->byte, to))
       return brim_json_error(l->document, score, l->err, BRIM_E_FORMAT, "this score is out of range");
     if (model->scores[id] < *least)
       *least = model->scores[id];

@@ -96,6 +96,29 @@ class Folders(unittest.TestCase):
                     self.assertEqual(again.get_added_vocab(), theirs.get_added_vocab(), f"{name}, saved")
         return equal
 
+    def test_ties(self):
+        """pieces whose scores add up to the same but for the last bit: as the class reads numbers, and as tokenizer.json alone does"""
+        pieces = [(f"<{name}>", 0.0) for name in ("s", "pad", "/s", "unk", "mask")] + [("[CLS]", 0.0), ("[SEP]", 0.0), ("\u2581", -2.0)]
+        draw = random.Random(5)
+        with tempfile.TemporaryDirectory() as place:
+            for number in range(40):
+                first, second = (-draw.uniform(5, 12) for _ in range(2))
+                vocabulary = [*pieces, ("x", first), ("z", first), ("xy", second), ("yz", second), ("y", -20.0)]
+                made = {"version": "1.0", "truncation": None, "padding": None, "post_processor": None, "decoder": None, "normalizer": None,
+                        "added_tokens": [{"id": at, "content": piece, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+                                         for at, (piece, _) in enumerate(vocabulary[:7])],
+                        "pre_tokenizer": {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "always", "split": True},
+                        "model": {"type": "Unigram", "unk_id": 3, "vocab": vocabulary, "byte_fallback": False}}
+                for name in ("XLMRobertaTokenizer", "CamembertTokenizer", "AlbertTokenizer", "DebertaV2Tokenizer", "PreTrainedTokenizerFast"):
+                    folder = folders.write(pathlib.Path(place, f"{number}-{name}"), {
+                        "tokenizer.json": json.dumps(made), "tokenizer_config.json": json.dumps({"tokenizer_class": name, "unk_token": "<unk>", "pad_token": "<pad>"})})
+                    theirs, ours = transformers.AutoTokenizer.from_pretrained(str(folder)), brim.Tokenizer(folder)
+                    ours.save(pathlib.Path(place, "saved"))
+                    for text in ("xyz", "x xyz xyz xyzxyz"):
+                        want = theirs(text, add_special_tokens=False)["input_ids"]
+                        for one in (ours, brim.Tokenizer(pathlib.Path(place, "saved"))):
+                            self.assertEqual(list(one.encode(text, special_tokens=False).ids), want, (name, first, second, text))
+
     def test_side(self):
         """a tokenizer of transformers cuts on the side that it is set to now, whatever its last call cut or padded"""
         text, calls = "good bad film story", ({}, {"truncation": True, "max_length": 4}, {"padding": "max_length", "max_length": 9}, {"truncation": True, "max_length": 5, "stride": 1})
