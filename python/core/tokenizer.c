@@ -259,7 +259,8 @@ static PyObject *token_id(PyObject *object, PyObject *token) {
 
 static PyObject *token(PyObject *object, PyObject *id) {
   size_t length = 0;
-  long number = PyLong_AsLong(id);
+  int beyond = 0; /* a number that no long holds is no token's: -1 then */
+  long number = PyLong_AsLongAndOverflow(id, &beyond);
   if (PyErr_Occurred())
     return NULL;
   const char *text = number >= 0 && number <= INT32_MAX
@@ -271,7 +272,10 @@ static PyObject *token(PyObject *object, PyObject *id) {
 }
 
 static PyObject *added(PyObject *object, PyObject *pair) {
-  return PyLong_FromLong(brim_tokenizer_added(((core_tokenizer *)object)->tokenizer, PyObject_IsTrue(pair) > 0));
+  const int truth = PyObject_IsTrue(pair);
+  if (truth < 0)
+    return NULL;
+  return PyLong_FromLong(brim_tokenizer_added(((core_tokenizer *)object)->tokenizer, truth));
 }
 
 /* save(folder, words, max_length, overlap, windows, no type ids): as a run has it (brim_tokenizer_saving); all but the folder may
