@@ -247,7 +247,8 @@ def label_kind(table: Any, column: str | None) -> str | None:
             kind = str(table[column].cat.categories.dtype).lower()
     else:
         kind = str(table.schema.field(column).type if hasattr(table.schema, "field") else table.schema[column]).lower()
-    return "float" if kind.startswith(("float", "double", "half")) else None if kind.startswith(("int", "uint", "bool", "dictionary<values=int")) else "str"
+        kind = kind.removeprefix("dictionary<values=")  # of Arrow: as the plain column
+    return "float" if kind.startswith(("float", "double", "half")) else None if kind.startswith(("int", "uint", "bool")) else "str"
 
 
 def _of_transform(data: Any, text: str | None, pair: str | None, label: str | None, labelled: bool | None) -> Columns:
