@@ -96,6 +96,8 @@ def _value(name: str, given: str, value: Any) -> Any:
         return value.removeprefix("eval_")
     if name == "max_steps" and not isinstance(value, (str, bool)) and value == 0:
         raise ValueError("max_steps is 0: give a number of steps, or epochs")
+    if name == "max_steps" and not isinstance(value, (str, bool)) and value is not None and value < 0 and value != -1:
+        raise ValueError(f"max_steps is {value}: give a number of steps, or epochs (-1: by them)")
     if name in ("freeze", "train_only") and not isinstance(value, (str, bool)) and value is not None:
         return ",".join(map(str, value if hasattr(value, "__iter__") else [value]))
     if name in ("directions", "matryoshka", "matryoshka_weights") and value is not None and not isinstance(value, str):
@@ -285,6 +287,8 @@ def whole(name: str, value: Any, least: int | None = None, most: int | None = No
         raise TypeError(f"{name}: a whole number is needed, not {value!r:.60}")
     if least is not None and number < least:
         raise UsageError(f"{name} is {number}: a number from {least} on is needed")
+    if least is None and most is not None and number < -most:
+        raise UsageError(f"{name} is {number}: the smallest is {-most}")
     if most is not None and number > most:
         raise UsageError(f"{name} is {number}: the largest is {most}")
     return number

@@ -120,9 +120,12 @@ class Asked(unittest.TestCase):
                                      ({"stream": "no"}, TypeError, "stream: True or False"), ({"cache": ""}, brim.errors.UsageError, "cache is empty"),
                                      ({"freeze": ""}, brim.errors.UsageError, "freeze is empty"), ({"where": "a=b"}, TypeError, "where: "),
                                      ({"windows": 2, "max_length": 8, "max_windows": 0}, brim.errors.UsageError, "max_windows is 0"),
-                                     ({"windows": True, "max_length": 8}, TypeError, "windows: a whole number")):
+                                     ({"windows": True, "max_length": 8}, TypeError, "windows: a whole number"),
+                                     ({"eval": "1.2.3%"}, brim.errors.UsageError, 'eval="1.2.3%"'), ({"eval": ".%"}, brim.errors.UsageError, 'eval=".%"'),
+                                     ({"max_steps": -5}, ValueError, "max_steps is -5"),
+                                     ({"folds": -2**63}, brim.errors.UsageError, "folds is -9223372036854775808")):
             with self.assertRaisesRegex(kind, words):
-                brim.train(MODEL, TRAIN, max_steps=1, **options)
+                brim.train(MODEL, TRAIN, **{"max_steps": 1, **options})
         self.assertEqual(brim.train(MODEL, TRAIN, epochs=9, max_steps=-1, batch_size=60).steps, 9)
         brim.train(MODEL, TRAIN, eval="10%", fold_seed=1, max_steps=1, best_metric="f1")
 
@@ -214,6 +217,11 @@ class Labels(unittest.TestCase):
                              (pyarrow.array(["7", "007"]).dictionary_encode(), ["007", "7"]), ([["007", "7"], ["7"]], ["007", "7"])):
             table = pyarrow.table({"text": ["good", "bad"], "label": labels})
             self.assertEqual(brim.Dataset.of(table, TOKENIZER, labelled=True).labels.names, want)
+        for plain in (pyarrow.array([True, False]), *(pyarrow.array([1, 0], kind) for kind in (pyarrow.int8(), pyarrow.uint8(), pyarrow.uint64()))):
+            plain, coded = (brim.train(MODEL, pyarrow.table({"text": ["good", "bad"], "label": one}), max_steps=1, progress=False).model.predict("good")[0].label
+                            for one in (plain, plain.dictionary_encode()))
+            self.assertIs(type(coded), type(plain))
+            self.assertNotIsInstance(coded, str)
 
     def test_none(self):
         with self.assertWarnsRegex(RuntimeWarning, "2 of 5 rows are left out: their label, -1 or -100"):
