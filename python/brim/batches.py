@@ -145,7 +145,7 @@ class Batch:
         """int64 [texts, width] input_ids, attention_mask (1 on tokens), token_type_ids (where the model takes them: ``types``), and
         labels [rows], or [rows, width] where words have labels; where rows have several texts firsts, int32 [rows + 1]; ``blocks``
         by their names. width None: the batch's own."""
-        ids, mask, types = self._core.padded(width or 0, self.pad_id)
+        ids, mask, types = self._core.padded(whole("width", width or 0, most=MOST), self.pad_id)
         out = {"input_ids": ids, "attention_mask": mask}
         if self.types:
             out["token_type_ids"] = types

@@ -106,7 +106,7 @@ class Evaluation(dict[str, Any], _Paged):
 
     @property
     def wrong(self) -> list[WrongRow]:
-        """The 20 rows with the largest loss, largest first, with their texts. A label that is itself wrong shows here too."""
+        """The 20 wrong rows with the largest loss, largest first, with their texts; of values, each row counts. A label that is itself wrong shows here too."""
         return [WrongRow(*one) for one in self._facts()["wrong"]]
 
     @property

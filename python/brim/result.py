@@ -6,7 +6,7 @@ import os
 import pathlib
 import tempfile
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _core, files as _files, outputs as _outputs
 from .judged import Evaluation
@@ -58,9 +58,10 @@ class Result(_Paged):
     _folder: str | None = None
     _log: list[str] = field(default_factory=list)                    #: its log, for a page where there is no folder
 
-    def __getattr__(self, name: str) -> Any:
-        where = f": result.model.{name}" if not name.startswith("_") and hasattr(Model, name) else ""
-        raise AttributeError(f"a Result has no {name}{where}")
+    if not TYPE_CHECKING:  # a type checker would take any name
+        def __getattr__(self, name: str) -> Any:
+            where = f": result.model.{name}" if not name.startswith("_") and hasattr(Model, name) else ""
+            raise AttributeError(f"a Result has no {name}{where}")
 
     def __repr__(self) -> str:
         best = "" if math.isnan(self.best_metric) else f", best {self.metric} {self.best_metric:.4g} at step {self.best_step}"

@@ -29,6 +29,8 @@ __all__ = ["BatchSampler", "Collator", "DataLoader", "IterableDataset", "first_t
 def tensors(arrays: Mapping[str, Any], *, device: Any = None, pin_memory: bool = False) -> dict[str, Any]:
     """Arrays of brim as tensors that share their memory, on the device; what is neither array nor tensor stays. pin_memory takes effect
     where CUDA is."""
+    if not isinstance(arrays, Mapping):
+        raise TypeError(f"arrays: a mapping of names to arrays is needed, not {arrays!r:.60}")
     pin = pin_memory and _torch.cuda.is_available()
 
     def tensor(value: Any) -> Any:
@@ -78,6 +80,10 @@ class Attention(NamedTuple):
 
 def attention_of(kind: str | None, model: Any, layout: Layout) -> Attention:
     """Of a model of transformers, or as named; floats that are added serve both kinds that look at a mask."""
+    if kind is not None and not isinstance(kind, str):
+        raise TypeError(f'for_attention is "flash", "sdpa" or "eager", not {kind!r:.60}')
+    if model is not None and not hasattr(model, "config"):
+        raise TypeError(f"model: one of transformers is needed, which has a config, not {model!r:.60}")
     if kind is None:
         says = str(getattr(model.config, "_attn_implementation", "")) if model is not None else ""
         kind = "flash" if "flash" in says else "sdpa" if says == "sdpa" else "eager"
@@ -90,6 +96,8 @@ def attention_of(kind: str | None, model: Any, layout: Layout) -> Attention:
 
 def _tensors(batch: Mapping[str, Any] | Batch) -> Mapping[str, Any]:
     tensors = batch.torch() if isinstance(batch, Batch) else batch
+    if not isinstance(tensors, Mapping):
+        raise TypeError(f"batch: a Batch or its tensors by name are needed, not {batch!r:.60}")
     if not {"cu_seq_lens_q", "position_ids"} & tensors.keys():
         raise ValueError('the batch is padded: its rows are those of its tensors; padding="none" makes ragged ones')
     return tensors
@@ -106,6 +114,8 @@ def first_tokens(batch: Mapping[str, Any] | Batch) -> _torch.Tensor:
 
 def split_rows(values: _torch.Tensor, batch: Mapping[str, Any] | Batch) -> list[_torch.Tensor]:
     """Of values of the tokens of a ragged batch ([1, tokens, ...] or [tokens, ...]) those of each row."""
+    if not isinstance(values, _torch.Tensor):
+        raise TypeError(f"values: a tensor is needed, not {values!r:.60}")
     batch = _tensors(batch)
     tokens = batch["input_ids"].shape[1]
     flat = values[0] if values.shape[0] == 1 and values.ndim > 1 and values.shape[1] == tokens else values

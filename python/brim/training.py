@@ -33,6 +33,8 @@ _SHARE = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+) ?%")
 def _share(evals, validation_split) -> float | None:
     """The share of the rows that is held out: validation_split, or "10%" as eval."""
     found = _SHARE.fullmatch(evals) if isinstance(evals, str) and not os.path.exists(evals) else None
+    if found and not any(found[1].partition(".")[::2]) or found and found[1].count(".") > 1:
+        raise UsageError(f'eval="{evals}": a share of the rows, such as "10%"')
     if validation_split is None:
         return float(found[1]) / 100 if found else None
     if evals is not None:

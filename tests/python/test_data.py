@@ -121,6 +121,15 @@ class Tokens(unittest.TestCase):
         self.assertEqual(TOKENIZER.token_to_id("[PAD]"), TOKENIZER.pad_id)
         self.assertIsNone(TOKENIZER.token_to_id("nowhere to be found"))
         self.assertIsNone(TOKENIZER.id_to_token(10**6))
+        self.assertIsNone(TOKENIZER.id_to_token(2**63))
+
+    def test_no_truth(self):
+        class Neither:
+            def __bool__(self):
+                raise ValueError("neither")
+
+        with self.assertRaisesRegex(ValueError, "neither"):
+            TOKENIZER.special_tokens_to_add(Neither())
 
     def test_pickle(self):
         again = pickle.loads(pickle.dumps(TOKENIZER))

@@ -119,14 +119,14 @@ class Asked(unittest.TestCase):
                                      ({"resume": True}, brim.errors.UsageError, "resume has no effect without output"), ({"overwrite": True}, brim.errors.UsageError, "without output"),
                                      ({"stream": "no"}, TypeError, "stream: True or False"), ({"cache": ""}, brim.errors.UsageError, "cache is empty"),
                                      ({"freeze": ""}, brim.errors.UsageError, "freeze is empty"), ({"where": "a=b"}, TypeError, "where: "),
-                                     ({"eval": "1.2.3%"}, FileNotFoundError, "1.2.3%"),
                                      ({"windows": 2, "max_length": 8, "max_windows": 0}, brim.errors.UsageError, "max_windows is 0"),
-                                     ({"windows": True, "max_length": 8}, TypeError, "windows: a whole number")):
+                                     ({"windows": True, "max_length": 8}, TypeError, "windows: a whole number"),
+                                     ({"eval": "1.2.3%"}, brim.errors.UsageError, 'eval="1.2.3%"'), ({"eval": ".%"}, brim.errors.UsageError, 'eval=".%"'),
+                                     ({"max_steps": -5}, ValueError, "max_steps is -5"),
+                                     ({"folds": -2**63}, brim.errors.UsageError, "folds is -9223372036854775808")):
             with self.assertRaisesRegex(kind, words):
-                brim.train(MODEL, TRAIN, max_steps=1, **options)
+                brim.train(MODEL, TRAIN, **{"max_steps": 1, **options})
         self.assertEqual(brim.train(MODEL, TRAIN, epochs=9, max_steps=-1, batch_size=60).steps, 9)
-        with self.assertRaisesRegex(ValueError, "max_steps is -5"):
-            brim.train(MODEL, TRAIN, max_steps=-5)
         brim.train(MODEL, TRAIN, eval="10%", fold_seed=1, max_steps=1, best_metric="f1")
 
     def test_inputs_are_not_replaced(self):

@@ -413,6 +413,13 @@ class PaddingFree(unittest.TestCase):
             self.assertIn("cu_seq_lens_q", next(iter(loader)))
         with self.assertRaisesRegex(ValueError, '"flash", "sdpa" or "eager"'):
             batch.torch(for_attention="none")
+        for call, name in ((lambda: batch.torch(for_attention=True), "for_attention"), (lambda: batch.torch(model="bert"), "model: "),
+                           (lambda: brim.torch.first_tokens(None), "batch: "), (lambda: brim.torch.split_rows(None, batch), "values: "),
+                           (lambda: brim.torch.tensors(None), "arrays: ")):
+            with self.assertRaisesRegex(TypeError, name):
+                call()
+        with self.assertRaisesRegex(brim.errors.UsageError, "width is 2147483648"):
+            batch.padded(width=2**31)
 
     def test_worked_example(self):
         out = case.script(GOLDEN.parents[2] / "examples" / "python" / "padding_free.py", HERE / "model", TRAIN)

@@ -125,6 +125,9 @@ static void no_files(brim_embedder *embedder) {
   ok_int(brim_evaluate_retrieval(embedder, &(brim_retrieval_options){.corpus = "a", .queries = "b"}, &report, &err), BRIM_E_USAGE,
          "retrieval without a file");
   ok_string(err.message, "retrieval needs three files: corpus, queries and relevant", "says which there are");
+  const brim_retrieval_options piped = {.corpus = "a", .queries = "-", .relevant = "c"};
+  ok_int(brim_evaluate_retrieval(embedder, &piped, &report, &err), BRIM_E_USAGE, "queries of a pipe");
+  ok_string(err.message, "-: queries are read twice, and a pipe only once: give a file", "says why not");
 }
 
 int main(void) {

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/pool.h"
 #include "base/runtime.h"
 #include "base/status.h"
@@ -387,6 +388,8 @@ int brim_evaluate_retrieval(brim_embedder *embedder, const brim_retrieval_option
                             brim_error *err) {
   BRIM_OUT(err, out);
   BRIM_GIVEN(err, embedder, options);
+  if (options->queries && brim_path_is_read_once(options->queries)) /* they are read twice */
+    return brim_error_set(err, BRIM_E_USAGE, "%s: queries are read twice, and a pipe only once: give a file", options->queries);
   const double begin = brim_seconds_now();
   brim_runtime *runtime = brim_embedder_runtime(embedder);
   search *s = brim_alloc_zero(runtime, sizeof *s);
