@@ -243,10 +243,11 @@ class Model:
         self.__dict__.update({**made.__dict__, **own})
 
     def _check_trained(self) -> None:
-        if self._untrained and gives_vectors(self._home):
+        lacks = self._untrained  # which the end of a training clears
+        if lacks and gives_vectors(self._home):
             raise MismatchError(f"{self.path} gives vectors of texts, and no predictions: model.embed(texts)", self.path)
-        if self._untrained:
-            raise MismatchError(f"{self.path} has no {self._untrained}: it is not fine-tuned yet; train it with brim.train, or load it with "
+        if lacks:
+            raise MismatchError(f"{self.path} has no {lacks}: it is not fine-tuned yet; train it with brim.train, or load it with "
                                 "Model(..., untrained=True) for the answers of random weights", self.path)
 
     def encode(self, texts: Sequence[str | bytes], *, pairs: Sequence[str | bytes] | None = None, max_length: int | None = None) -> Dataset:
@@ -434,10 +435,11 @@ class Model:
             raise MismatchError(f"{self.path} has modules after its encoder that a copy does not have: ask the model that was copied", self.path)
         if self._head_looks and not _shapes.of(self.task).bare:
             raise UsageError(f"{next(iter(self._head_looks))} is of the model's head, of {self.task}: vectors have it with labels=brim.Labels(None, task=\"embedding\")")
-        if self._embedder is None:
+        found = self._embedder  # which another thread may clear
+        if found is None:
             with self._folder() as folder:
-                self._embedder = _core.embedder(self._runtime, self._core, self.tokenizer._core, os.fsencode(folder))
-        return self._embedder
+                self._embedder = found = _core.embedder(self._runtime, self._core, self.tokenizer._core, os.fsencode(folder))
+        return found
 
     def embed(self, texts: Iterable[str | bytes], *, prompt: str | None = None, dimensions: int | None = None, normalize: bool = False,
               precision: str = "fp32", max_length: int | None = None, batch_size: int = 32, max_tokens: int | None = None) -> np.ndarray:
