@@ -13,7 +13,7 @@ X is a list of texts, of pairs (text, text), a column of pandas, or an array or 
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as _np
@@ -35,8 +35,10 @@ __all__ = ["TextClassifier", "TextRegressor"]
 
 def _texts(X: Any, fitted: bool = False) -> list[Any]:
     """Rows of X as brim takes them: str, or (str, str)."""
-    if isinstance(X, (str, bytes)):
+    if isinstance(X, (str, bytes)) or getattr(X, "shape", None) == ():
         raise ValueError("X is one text: give a list of them")
+    if isinstance(X, (Mapping, Set)) or not (hasattr(X, "__iter__") or _holders.is_table(X)):
+        raise TypeError(f"X is a {type(X).__name__}: a list of texts is wanted, or a column or table of them")
     names = _tables._column_names(X) or [] if _holders.is_table(X) else []
     label = next((name for name in names if name.lower() in _tables.LABELS), None)
     if label is not None and len(names) == 2:
