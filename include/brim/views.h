@@ -88,7 +88,8 @@ typedef struct brim_judged {
   bool apart; /* they are such */
   brim_near_row near[BRIM_MOST_NEAR];
   int near_count;
-  brim_wrong_row wrong[BRIM_MOST_WRONG]; /* the largest losses of rows (or tokens) that are wrong, of values of all rows; largest first */
+  brim_wrong_row
+      wrong[BRIM_MOST_WRONG]; /* the largest losses of rows (or tokens) that are wrong, of values of all rows; largest first */
   int wrong_count;
   brim_runtime *runtime;
 } brim_judged;

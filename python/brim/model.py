@@ -243,10 +243,11 @@ class Model:
         self.__dict__.update({**made.__dict__, **own})
 
     def _check_trained(self) -> None:
-        if self._untrained and gives_vectors(self._home):
+        lacks = self._untrained  # which the end of a training clears
+        if lacks and gives_vectors(self._home):
             raise MismatchError(f"{self.path} gives vectors of texts, and no predictions: model.embed(texts)", self.path)
-        if self._untrained:
-            raise MismatchError(f"{self.path} has no {self._untrained}: it is not fine-tuned yet; train it with brim.train, or load it with "
+        if lacks:
+            raise MismatchError(f"{self.path} has no {lacks}: it is not fine-tuned yet; train it with brim.train, or load it with "
                                 "Model(..., untrained=True) for the answers of random weights", self.path)
 
     def encode(self, texts: Sequence[str | bytes], *, pairs: Sequence[str | bytes] | None = None, max_length: int | None = None) -> Dataset:

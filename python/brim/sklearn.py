@@ -38,8 +38,8 @@ def _texts(X: Any, fitted: bool = False) -> list[Any]:
     """Rows of X as brim takes them: str, or (str, str)."""
     if isinstance(X, (str, bytes)) or getattr(X, "shape", None) == ():
         raise ValueError("X is one text: give a list of them")
-    if isinstance(X, (Mapping, Set)):
-        raise TypeError(f"X is a {type(X).__name__}: give a list of texts, or a table")
+    if isinstance(X, (Mapping, Set)) or not (hasattr(X, "__iter__") or _holders.is_table(X)):
+        raise TypeError(f"X is a {type(X).__name__}: a list of texts is wanted, or a column or table of them")
     names = _tables._column_names(X) or [] if _holders.is_table(X) else []
     label = next((name for name in names if name.lower() in _tables.LABELS), None)
     if label is not None and len(names) == 2:

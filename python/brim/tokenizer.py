@@ -212,29 +212,59 @@ def _takes_types(config: dict[str, Any], family: str) -> bool:
     return kind == "bert" or family == "wordpiece" and kind not in ("distilbert", "mpnet") and (not isinstance(types, int) or types > 1)
 
 
-def _say_side(folder: pathlib.Path, side: str | None) -> None:
-    """The side that the tokenizer cuts now is in its configuration: transformers does not write it, but what the last call cut and padded."""
-    config, tokenizer = folder / "tokenizer_config.json", folder / "tokenizer.json"
-    if side and config.exists():
-        config.write_text(json.dumps(json.loads(config.read_text()) | {"truncation_side": side}))
-    said = json.loads(tokenizer.read_text()) if side and tokenizer.exists() else {}
-    if said.get("truncation") or said.get("padding"):
-        tokenizer.write_text(json.dumps(said | {"truncation": None, "padding": None}))
-
-
 def _tokenizer(given, runtime) -> Tokenizer:
-    """A brim tokenizer; one of transformers or tokenizers becomes one by its files, so that no id is another."""
+    """A brim tokenizer; one of transformers or tokenizers becomes one by its files and by what it is now, so that no id is another."""
     if isinstance(given, Tokenizer):
         return given
     if isinstance(given, (str, os.PathLike)):
         return Tokenizer(given, runtime=runtime)
+    path, backend = str(getattr(given, "name_or_path", "") or type(given).__name__), getattr(given, "backend_tokenizer", None)
     with tempfile.TemporaryDirectory() as folder:
         if hasattr(given, "save_pretrained"):
             given.save_pretrained(folder)
-            _say_side(pathlib.Path(folder), getattr(given, "truncation_side", None))
         elif hasattr(given, "save") and hasattr(given, "get_vocab"):
             given.save(os.path.join(folder, "tokenizer.json"))
         else:
             raise UsageError(f"a tokenizer is a brim.Tokenizer, a folder, a name, or one of transformers, not a {type(given).__name__}")
         files = {file.name: file.read_bytes() for file in pathlib.Path(folder).iterdir() if file.is_file()}
-        return _of_files(files, str(getattr(given, "name_or_path", "") or type(given).__name__), None, None)
+    if not hasattr(given, "save_pretrained"):
+        if getattr(given, "encode_special_tokens", False):  # which no tokenizer.json says
+            files[_CONFIG] = b'{"split_special_tokens": true}'
+        return _of_files(files, path, None, None)
+    config = {**json.loads(files.get(_CONFIG, b"{}")), **_attributes(given)}
+    files[_CONFIG] = json.dumps(config).encode()
+    if not hasattr(backend, "to_str"):
+        return _of_files(files, path, None, None)
+    now = json.loads(backend.to_str())
+    text = json.dumps({**now, "truncation": None, "padding": None}, ensure_ascii=False)  # those of the last call
+    made = _of_files({**files, _JSON: text.encode()}, path, None, None)
+    if _is_backend(made, text, type(backend)):
+        return made
+    # a part of it was assigned after it was made: its class would make another one of the files
+    special = {token["content"] for token in now.get("added_tokens") or () if token["special"]}
+    roles = {name: str(token) for name, token in given.special_tokens_map.items() if isinstance(token, str) or hasattr(token, "content")}
+    config = {**{name: config[name] for name in _OF_ANY_CLASS if name in config}, **{name: token for name, token in roles.items() if token in special},
+              "tokenizer_class": "PreTrainedTokenizerFast"}
+    made = _of_files({_JSON: text.encode(), _CONFIG: json.dumps(config).encode()}, path, None, None)
+    if not _is_backend(made, text, type(backend)):
+        raise UsageError(f"the tokenizer {path} was changed after it was made, and its files cannot say so: give brim a folder whose files make it")
+    return made
+
+
+_JSON, _CONFIG = "tokenizer.json", "tokenizer_config.json"
+#: Members of tokenizer_config.json that say the same whatever the class is.
+_OF_ANY_CLASS = ("model_max_length", "model_input_names", "truncation_side", "split_special_tokens", "padding_side", "add_prefix_space", "clean_up_tokenization_spaces")
+
+
+def _attributes(given) -> dict[str, Any]:
+    """What a tokenizer of transformers is set to now, and save_pretrained leaves out unless the tokenizer was made with it."""
+    found = {name: getattr(given, name) for name in ("truncation_side", "split_special_tokens") if getattr(given, name, None) is not None}
+    if "model_input_names" in vars(given):
+        found["model_input_names"] = list(given.model_input_names)
+    return found
+
+
+def _is_backend(made: Tokenizer, text: str, backend: type) -> bool:
+    """Whether a tokenizer is that of a tokenizer.json, as tokenizers reads both."""
+    own = made.__getstate__()["_core"][_JSON].decode()
+    return own == text or backend.from_str(own).to_str() == backend.from_str(text).to_str()  # type: ignore[attr-defined]

@@ -72,6 +72,10 @@ class Classifiers(unittest.TestCase):
         self.assertIn(made.predict([("dull", "film")])[0], (3, 7))
         for wrong in ([], ["a", 3], "a", [("a", "b", "c")]):
             self.assertRaises(ValueError, made.predict, wrong)
+        for call in (made.predict, made.predict_proba, lambda X: made.score(X, [3]), lambda X: TextClassifier(MODEL, max_steps=1).fit(X, [3, 7])):
+            for wrong, words in (({"text": ["a", "b"]}, "X is a dict"), ({"a", "b"}, "X is a set"), (np.array("ab"), "X is one text"), (b"ab", "X is one text"), (3, "X is a int")):
+                with self.assertRaisesRegex((TypeError, ValueError), words):
+                    call(wrong)
         self.assertRaises(ValueError, TextClassifier(MODEL).fit, ["a", "b"], [1, 1])
         for classes, words in (([None, "x"], "row 0 of y has no class"), ([1.0, np.nan], "row 1 of y has no class"), ([0.5, 1.5], "continuous")):
             with self.assertRaisesRegex(ValueError, words):

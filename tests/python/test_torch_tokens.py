@@ -54,6 +54,21 @@ class Words(unittest.TestCase):
             tried += 1
         self.assertGreater(tried, 2)
 
+    def test_objects(self):
+        """a tokenizer that was changed after it was made is taken as it is now, whatever it was called with before"""
+        text = "Good bad film story warm slow dull great"
+        edits = [lambda one: setattr(one, "truncation_side", "left"), lambda one: setattr(one, "do_lower_case", False), lambda one: setattr(one, "cls_token", "film"),
+                 lambda one: setattr(one.backend_tokenizer, "normalizer", tokenizers.normalizers.Replace("film", "good")),
+                 lambda one: setattr(one.backend_tokenizer, "post_processor", tokenizers.processors.TemplateProcessing("[SEP] $A", "[SEP] $A $B", [("[SEP]", 3)]))]
+        for number, edit in enumerate(edits):
+            for called in (False, True):
+                theirs = transformers.AutoTokenizer.from_pretrained(HERE / "model")
+                if called:
+                    theirs(text, truncation=True, max_length=4, padding="max_length")
+                edit(theirs)
+                ours = brim.Dataset.from_texts([text], theirs, max_length=6)[0]["input_ids"]
+                self.assertEqual(list(ours), theirs(text, truncation=True, max_length=6)["input_ids"], (number, called))
+
 
 SMALL = {"vocab_size": 99, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48,
          "max_position_embeddings": 40, "num_labels": 5, "pad_token_id": 0}
