@@ -27,13 +27,13 @@ from .study import WAYS, Comparison, FoldsResult, way
 from .tokenizer import Tokenizer, _tokenizer
 
 
-_SHARE = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+) ?%")
+_SHARE = re.compile(r"([0-9.]+) ?%")
 
 
 def _share(evals, validation_split) -> float | None:
     """The share of the rows that is held out: validation_split, or "10%" as eval."""
     found = _SHARE.fullmatch(evals) if isinstance(evals, str) and not os.path.exists(evals) else None
-    if found and not any(found[1].partition(".")[::2]) or found and found[1].count(".") > 1:
+    if found and (found[1].count(".") > 1 or not found[1].strip(".")):
         raise UsageError(f'eval="{evals}": a share of the rows, such as "10%"')
     if validation_split is None:
         return float(found[1]) / 100 if found else None
