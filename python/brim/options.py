@@ -285,6 +285,8 @@ def whole(name: str, value: Any, least: int | None = None, most: int | None = No
         raise TypeError(f"{name}: a whole number is needed, not {value!r:.60}")
     if least is not None and number < least:
         raise UsageError(f"{name} is {number}: a number from {least} on is needed")
+    if least is None and most is not None and number < -most:
+        raise UsageError(f"{name} is {number}: the smallest is {-most}")
     if most is not None and number > most:
         raise UsageError(f"{name} is {number}: the largest is {most}")
     return number

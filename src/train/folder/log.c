@@ -136,19 +136,21 @@ static bool is_eval(const brim_json_value *event, uint64_t step, const char *nam
 }
 
 /* A line that is no event is passed over. */
-static bool has_eval(const brim_log_file *log, const char *text, size_t length, uint64_t step, const char *name) {
-  bool has = false;
-  for (const char *line = text, *end = text + length; line < end && !has;) {
+static int find_eval(const brim_log_file *log, const char *text, size_t length, uint64_t step, const char *name, bool *has) {
+  for (const char *line = text, *end = text + length; line < end && !*has;) {
     const char *stop = memchr(line, '\n', (size_t)(end - line));
     brim_json_document *document;
     stop = stop ? stop : end;
-    if (!brim_json_parse(log->runtime, line, (size_t)(stop - line), log->path, &document, NULL)) {
-      has = is_eval(brim_json_root(document), step, name);
+    const int status = brim_json_parse(log->runtime, line, (size_t)(stop - line), log->path, &document, NULL);
+    if (status == BRIM_E_MEMORY)
+      return status;
+    if (!status) {
+      *has = is_eval(brim_json_root(document), step, name);
       brim_json_free(document);
     }
     line = stop + 1;
   }
-  return has;
+  return BRIM_OK;
 }
 
 int brim_log_has_eval(const brim_log_file *log, uint64_t step, const char *name, bool *has, brim_error *err) {
@@ -161,8 +163,9 @@ int brim_log_has_eval(const brim_log_file *log, uint64_t step, const char *name,
   if (!text)
     return BRIM_NOMEM(err);
   const ssize_t got = pread(log->file, text, size, (off_t)(log->bytes - size));
-  const int status = got < 0 ? brim_error_system(err, log->path, "read", errno) : BRIM_OK;
-  *has = !status && has_eval(log, text, (size_t)got, step, name);
+  int status = got < 0 ? brim_error_system(err, log->path, "read", errno) : BRIM_OK;
+  if (!status && find_eval(log, text, (size_t)got, step, name, has))
+    status = BRIM_NOMEM(err);
   brim_release(log->runtime, text);
   return status;
 }
