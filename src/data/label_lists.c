@@ -1,6 +1,7 @@
 /* label_lists.c: rows with several labels: lists of names, of values, or of a 0 or 1 for every label there is. */
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/memory.h"
 #include "base/number.h"
@@ -91,16 +92,35 @@ static int take_name(brim_label_taker *taker, const brim_label_item *item, const
   return BRIM_OK;
 }
 
-/* Whether the list is of the integers 0 and 1, in any order. */
+/* 0 or 1; -1: it is neither. */
+static int hot_value(const brim_label_item *item) {
+  const brim_label_text label = brim_label_read(item->text, item->length, item->form);
+  if (label.kind == BRIM_LABEL_BOOLEAN)
+    return *label.text == 't';
+  const bool number = label.kind == BRIM_LABEL_INTEGER || label.kind == BRIM_LABEL_DECIMAL;
+  return number && label.real == 0 ? 0 : number && label.real == 1 ? 1 : -1;
+}
+
+static bool is_word(const brim_label_item *item, const char *word) {
+  return item->length == strlen(word) && strncasecmp(item->text, word, item->length) == 0;
+}
+
+/* Whether the list is of 0 and 1, in any order: integers, of which a JSON list is one of names, or as a field of csv writes them.
+ */
 static bool has_both(const brim_label_source *source) {
   brim_label_item item = {0};
   size_t at = 0, count = 0;
   bool seen[2] = {false, false};
   for (; source->length > 0 && brim_label_item_next(source, &at, &item); count++) {
     const brim_label_text label = brim_label_read(item.text, item.length, item.form);
-    if (!label.plain || label.kind != BRIM_LABEL_INTEGER || (label.integer != 0 && label.integer != 1) || count == 2)
+    int value = hot_value(&item);
+    if (!source->list && is_word(&item, "true"))
+      value = 1;
+    else if (!source->list && is_word(&item, "false"))
+      value = 0;
+    if (value < 0 || count == 2 || (source->list && (!label.plain || label.kind != BRIM_LABEL_INTEGER)))
       return false;
-    seen[label.integer] = true;
+    seen[value] = true;
   }
   return seen[0] && seen[1];
 }
@@ -124,15 +144,6 @@ static int take_names(brim_label_taker *taker, const brim_label_source *source, 
 }
 
 /* ---- a 0 or 1 for every label there is (multi-hot) -------------------------------------------------------- */
-
-/* 0 or 1; -1: it is neither. */
-static int hot_value(const brim_label_item *item) {
-  const brim_label_text label = brim_label_read(item->text, item->length, item->form);
-  if (label.kind == BRIM_LABEL_BOOLEAN)
-    return *label.text == 't';
-  const bool number = label.kind == BRIM_LABEL_INTEGER || label.kind == BRIM_LABEL_DECIMAL;
-  return number && label.real == 0 ? 0 : number && label.real == 1 ? 1 : -1;
-}
 
 /* It holds nothing else, and no integers. A mapping that has such names has lists of names. */
 bool brim_label_is_hot(const brim_label_taker *taker, const brim_label_source *source) {

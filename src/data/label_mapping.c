@@ -145,7 +145,7 @@ static int refuse_both(const brim_label_taker *taker, brim_error *err) {
   return brim_error_at(
       err, BRIM_E_FORMAT, taker->first_file, taker->first_line, -1,
       "every row's list is of 0 and 1, so that every row would have both labels: if it says 1 or 0 for each of two "
-      "labels (multi-hot), write 1.0 and 0.0, or true and false, or the names of those that are 1");
+      "labels (multi-hot), write the names of those that are 1, or JSON lines with lists of 1.0 and 0.0, or true and false");
 }
 
 static int finish(brim_label_taker *taker, brim_labels *labels, brim_error *err) {

@@ -367,6 +367,7 @@ static void scanned(void) {
 
 /* Lists of 0.0 and 1.0, one for every label. */
 static void multi_hot(void) {
+  static const char *const both[][2] = {{"1.0|0.0", "0.0|1.0"}, {"true|false", "false|true"}, {"True|False", "False|True"}};
   ok_string(LISTS(AUTO, NULL, "1.0,0.0,1.0", "0.0,0.0,0.0", "0.0,1.0,0"), "many integers 0 1 2: 1|0|1 0|0|0 0|1|0",
             "one for each");
   ok_string(LISTS(BRIM_TASK_MULTI_LABEL, NULL, "0.0,1.0", "1.0,1.0"), "many integers 0 1: 0|1 1|1", "the task given");
@@ -391,6 +392,9 @@ static void multi_hot(void) {
      "integers for each of two labels");
   ok(strstr(LISTS(AUTO, NULL, "1,0"), "every row's list is of 0 and 1"), "one row of them");
   ok(strstr(TAKE(MANY, NULL, "1|0", "0|1"), "every row's list is of 0 and 1"), "of csv");
+  for (size_t i = 0; i < sizeof both / sizeof *both; i++)
+    ok(strstr(TAKE(MANY, NULL, both[i][0], both[i][1]), "every row's list is of 0 and 1"), "of csv: %s", both[i][0]);
+  ok_string(TAKE(MANY, NULL, "1.0|0.0", "1.0"), "many 0.0 1.0: 1|1 0|1", "names of csv, where another row has one");
   ok_string(LISTS(AUTO, NULL, "#1,#0", "#0"), "many integers 0 1: 1|1 1|0", "another row has one: they are names");
   ok_string(LISTS(AUTO, NULL, "'1,'0", "'0,'1"), "many 0 1: 1|1 1|1", "strings are names");
   ok_string(TAKE(AUTO, NULL, "'1", "'0"), "classes 0 1: 1 0", "names that look like numbers are no class ids");
