@@ -227,7 +227,7 @@ class Streamed:
         """The classes and the number of rows, by a pass in which nothing is encoded."""
         if labels is not None and not counted:
             return labels, 0
-        pipe = next((file for file in files if file == "-" or os.path.exists(file) and not (os.path.isfile(file) or os.path.isdir(file))), None)
+        pipe = _files.read_once(files)
         if pipe is not None:
             raise UsageError(f"{pipe}: a pipe can be read only once: " + ("give max_steps in place of epochs" if labels is not None else "name its classes with labels"))
         conditions = [(str(column), str(value)) for column, value in (where or {}).items()]

@@ -32,6 +32,11 @@ def paths_of(files: Any) -> list[str]:
     return [os.fsdecode(file) for file in ([files] if isinstance(files, (str, bytes, os.PathLike)) else files)]
 
 
+def read_once(paths: Iterable[str]) -> str | None:
+    """The first that can be read only once: "-", or a pipe with a name."""
+    return next((path for path in paths if path == "-" or os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path))), None)
+
+
 def from_here(path: str) -> str:
     """The path as it is good wherever the process works later; "-" and what has no beginning stay what they are."""
     try:

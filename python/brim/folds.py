@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import array
 import numbers
-import os
 from typing import Any, NamedTuple
 
 from . import files as _files, holders as _holders, options as _options, pairs as _pairs, rows as _rows, shapes as _shapes
@@ -71,7 +70,7 @@ class Folds(NamedTuple):
             named, reads = ("text_column", "pair_column"), _shapes.of(model.task)
             source = {**{name: self.source[name] for name in named}, "words": reads.words,
                       **_options.for_files({n: v for n, v in self.source.items() if n not in (*named, "label_column")})}
-            if any(path == "-" or os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)) for path in _files.paths_of(self.rows)):
+            if _files.read_once(_files.paths_of(self.rows)) is not None:
                 raise UsageError("fold_column cannot be read from a pipe: name a file")
             if reads.several_texts:
                 source |= _pairs.read_as(_files.paths_of(self.rows), source, model.task, self.columns, model._runtime)[0]

@@ -28,7 +28,7 @@ double *brim_unit_vectors(const brim_scored *s) {
   double *units = brim_alloc_array(s->runtime, texts, width * sizeof *units);
   for (size_t t = 0; units && t < texts; t++) {
     widen(s, t, units + t * width);
-    if (brim_own_similarity(s) == BRIM_SIMILARITY_COSINE)
+    if (!s->unit && brim_own_similarity(s) == BRIM_SIMILARITY_COSINE)
       brim_make_unit(units + t * width, s->outputs, BRIM_NORM_EPS, units + t * width);
   }
   return units;

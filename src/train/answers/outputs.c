@@ -256,8 +256,10 @@ static int check_climb(check *c, const brim_path *run) {
   const char *path = run->path;
   for (const char *part = path; (part = strstr(part, "..")); part += 2) {
     const bool climbs = (part == path || part[-1] == '/') && (part[2] == '/' || !part[2]);
+    if (!climbs || part == path)
+      continue;
     snprintf(c->at, PATH_MAX, "%.*s", (int)(part - path), path);
-    if (climbs && part > path && !brim_path_is_folder(c->at))
+    if (!brim_path_is_folder(c->at))
       return refuse(c, run, "a folder before .. is not there: name it without ..");
   }
   return check_folder(c, run, path, true);

@@ -206,8 +206,15 @@ int brim_foreign_discard(brim_runtime *runtime, const char *checkpoints, const c
 /* Names may hold any bytes; what is said of them is a line of UTF-8. */
 static void put_name(brim_text *out, const char *name) {
   const bool valid = brim_utf8_valid(name, strlen(name)) == strlen(name);
-  for (const char *c = name; *c; c++)
-    brim_text_printf(out, "%c", (unsigned char)*c < 32 || *c == 127 || (!valid && (unsigned char)*c > 127) ? '?' : *c);
+  for (int length = 1; *name; name += length) {
+    uint32_t character = (unsigned char)*name;
+    if (valid)
+      length = brim_utf8_decode(name, strlen(name), &character);
+    if (brim_utf8_steers(character) || (!valid && character > 127))
+      brim_text_string(out, "?");
+    else
+      brim_text_printf(out, "%.*s", length, name);
+  }
 }
 
 void brim_foreign_say(brim_foreign_list *list, const char *folder, const char *name) {
