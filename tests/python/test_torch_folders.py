@@ -101,8 +101,9 @@ class Folders(unittest.TestCase):
         pieces = [(f"<{name}>", 0.0) for name in ("s", "pad", "/s", "unk", "mask")] + [("[CLS]", 0.0), ("[SEP]", 0.0), ("\u2581", -2.0)]
         draw = random.Random(5)
         with tempfile.TemporaryDirectory() as place:
-            for number in range(40):
-                first, second = (-draw.uniform(5, 12) for _ in range(2))
+            for number in range(20):
+                # the first pair's sums are told apart by the last bit of how its numbers are read
+                first, second = (-7.5034181044456165, -6.316874093978059) if number == 0 else (-draw.uniform(5, 12) for _ in range(2))
                 vocabulary = [*pieces, ("x", first), ("z", first), ("xy", second), ("yz", second), ("y", -20.0)]
                 made = {"version": "1.0", "truncation": None, "padding": None, "post_processor": None, "decoder": None, "normalizer": None,
                         "added_tokens": [{"id": at, "content": piece, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
