@@ -102,7 +102,7 @@ class Folders(unittest.TestCase):
         draw = random.Random(5)
         with tempfile.TemporaryDirectory() as place:
             for number in range(20):
-                # the first pair's sums are told apart by the last bit of how its numbers are read
+                # the last bit of how its numbers are read decides the first pair
                 first, second = (-7.5034181044456165, -6.316874093978059) if number == 0 else (-draw.uniform(5, 12) for _ in range(2))
                 vocabulary = [*pieces, ("x", first), ("z", first), ("xy", second), ("yz", second), ("y", -20.0)]
                 made = {"version": "1.0", "truncation": None, "padding": None, "post_processor": None, "decoder": None, "normalizer": None,
