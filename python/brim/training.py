@@ -56,9 +56,7 @@ def _named(evals, train, text: str | None = None) -> list[tuple[str, Any]]:
         raise UsageError("eval is empty: give rows, or leave it out")
     if _holders.is_splits(evals) or text is not None and _holders.are_texts_by_names(evals, text):
         return [(str(name), data) for name, data in evals.items() if not (name == "train" and evals is train)]
-    if isinstance(evals, (str, os.PathLike)):
-        return [(_files.shown(os.path.basename(os.fspath(evals))).split(".")[0], evals)]
-    return [("eval", evals)]
+    return [("eval", evals)]  # files too, as the command calls the only --eval: the same run has the same log
 
 
 def _rows_to_train(train):

@@ -496,7 +496,7 @@ class Said(unittest.TestCase):
         averaged = lambda steps, **more: train(rows, max_steps=steps, swa_start=0.5, swa_every=1, output=HERE / "averaged", **more)
         averaged(8)
         for call, line in ((lambda: train(rows, eval={"a": held, "b": held}), "b: its rows are those of a, under another name"), (lambda: train(path, eval={"a": path, "b": str(path)}), "b: its rows are those of a"),
-                           (lambda: train(path, eval=str(path)), "sets: its rows are those that are trained on"), (lambda: train(rows, eval=rows), "eval: its rows are those that are trained on"),
+                           (lambda: train(path, eval=str(path)), "eval: its rows are those that are trained on"), (lambda: train(rows, eval=rows), "eval: its rows are those that are trained on"),
                            (lambda: train(rows, eval={"train": rows, "held": held}), None), (lambda: train(quoted), "the names of all classes are in quotes"), (lambda: train(scored, task="embedding"), '"is_similar" is not read'),
                            (lambda: train(scored, task="embedding", label_column="is_similar"), None), (lambda: averaged(10, resume=True), "the average keeps steps from 4 on, as the shorter run had them")):
             with self.subTest(line), self.assertLogs("brim", "WARNING") as heard:

@@ -38,7 +38,7 @@ class Best(unittest.TestCase):
         """What is said of the model is true of it."""
         self.assertEqual(result.evaluations[-1]["step"], result.model_step)
         self.assertEqual(result.model.evaluate(TEST)["loss"], result.evaluations[-1]["loss"])
-        self.assertEqual(result.judged["test"]["loss"], result.evaluations[-1]["loss"])
+        self.assertEqual(result.judged["eval"]["loss"], result.evaluations[-1]["loss"])
         if folder:
             self.assertEqual(brim.Model(folder).evaluate(TEST)["loss"], result.evaluations[-1]["loss"])
 
@@ -181,8 +181,8 @@ class Told(unittest.TestCase):
     def test_pickled(self):
         result = brim.train(MODEL, TRAIN, eval=TEST, max_steps=3)
         for other in (pickle.loads(pickle.dumps(result)), copy.deepcopy(result)):
-            self.assertEqual(other.judged["test"].wrong, result.judged["test"].wrong)
-            self.assertEqual(other.judged["test"].confusion, result.judged["test"].confusion)
+            self.assertEqual(other.judged["eval"].wrong, result.judged["eval"].wrong)
+            self.assertEqual(other.judged["eval"].confusion, result.judged["eval"].confusion)
             self.assertEqual(other._repr_html_(), result._repr_html_())
 
     def test_notes(self):
@@ -203,7 +203,7 @@ class Told(unittest.TestCase):
         with contextlib.redirect_stderr(out), unittest.mock.patch.dict(sys.modules, {"tqdm.auto": None, "tqdm": None}):
             brim.train(MODEL, TRAIN, eval=TEST, max_steps=3, progress=True)
         self.assertRegex(out.getvalue(), r"train: 3 of 3 steps, 0:00:\d\d passed, 0:00:00 left, loss 0\.\d{4}")
-        self.assertRegex(out.getvalue(), r"step 3, test: loss 0\.\d{4}, accuracy 0\.\d{4}")
+        self.assertRegex(out.getvalue(), r"step 3, eval: loss 0\.\d{4}, accuracy 0\.\d{4}")
         quiet = io.StringIO()
         with contextlib.redirect_stderr(quiet):
             brim.train(MODEL, TRAIN, eval=TEST, max_steps=3)

@@ -72,7 +72,7 @@ class Seams(unittest.TestCase):
             self.assertTrue((HERE / output / wanted).exists())
             self.assertEqual((HERE / output / "log.csv").exists(), how.get("report_to") == "csv")
             if evals:
-                self.assertTrue(all(row.text for row in result.judged["test"].wrong))
+                self.assertTrue(all(row.text for row in result.judged["eval"].wrong))
                 result.page(self.place / "page.html")
                 self.assertIn(output, (self.place / "page.html").read_text())
                 os.remove(self.place / "page.html")

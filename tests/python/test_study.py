@@ -179,10 +179,10 @@ class Studies(unittest.TestCase):
         result = brim.train(MODEL, TRAIN, eval=TEST, max_steps=5)
         self.assertEqual([step for step, _ in result.losses], [1, 2, 3, 4, 5])
         self.assertRegex(repr(result), r"^Result\(5 steps, 80 rows, loss 0\.\d+, best accuracy 0\.\d+ at step 5")
-        words = ("<svg", "Norm of the gradient", "the last evaluation of each set", "Confusion", "Most wrong: test", "batch_size")
+        words = ("<svg", "Norm of the gradient", "the last evaluation of each set", "Confusion", "Most wrong: eval", "batch_size")
         is_page(self, result, *words)
         kept = brim.train(MODEL, TRAIN, eval=TEST, max_steps=5, output=HERE / "paged")
-        self.assertEqual(kept.judged["test"].wrong, result.judged["test"].wrong)
+        self.assertEqual(kept.judged["eval"].wrong, result.judged["eval"].wrong)
         is_page(self, kept, *words)
         self.assertEqual((HERE / "page.html").read_text(), (HERE / "paged" / "report.html").read_text())
         shutil.rmtree(HERE / "paged")
@@ -270,7 +270,7 @@ class Judged(unittest.TestCase):
         gone.write_text(TEST.read_text())
         with self.assertWarnsRegex(RuntimeWarning, "no texts of the most wrong rows: .*gone.csv"):
             result = brim.train(MODEL, TRAIN, eval=gone, max_steps=1, on_event=lambda kind, fields: gone.unlink() if kind == "start" else None)
-        self.assertTrue(result.judged["gone"].wrong and all(w.text is None for w in result.judged["gone"].wrong))
+        self.assertTrue(result.judged["eval"].wrong and all(w.text is None for w in result.judged["eval"].wrong))
 
     def test_an_older_run_is_let_alone(self):
         """A run that is refused, or stops before it has a step, does not touch what another keeps."""
@@ -289,7 +289,7 @@ class Judged(unittest.TestCase):
                        on_event=lambda k, f: brim.STOP if k == "step" and f["step"] == 4 else None)
         kept = [json.loads(line) for line in (HERE / "stopped" / "evaluation.jsonl").read_text().splitlines()]
         self.assertTrue(all(line["text"] for line in kept if line["event"] == "wrong"))
-        self.assertIn("Most wrong: test", (HERE / "stopped" / "report.html").read_text())
+        self.assertIn("Most wrong: eval", (HERE / "stopped" / "report.html").read_text())
 
 
 if __name__ == "__main__":
