@@ -403,6 +403,7 @@ int cli_load_dataset(cli_call *cli, const cli_dataset_request *request, brim_dat
   int status = cli_encode_options(cli, request->max_length, &options.encode);
   if (!status)
     status = cli_source_options(cli, request->need_label, &options.source);
+  options.source.aligned = request->predicts;
   if (!status)
     status = cli_note_passed_over(cli, request->paths, request->path_count);
   if (!status)

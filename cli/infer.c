@@ -105,6 +105,7 @@ int cli_inference_open(cli_call *cli, cli_inference *in, bool need_label) {
                                  .tokenizer = in->tokenizer,
                                  .max_length = max_length,
                                  .need_label = need_label && !cli->masks,
+                                 .predicts = !need_label,
                                  .task = brim_model_task(in->model),
                                  .model = in->model,
                                  .labels = need_label && !cli->masks ? brim_model_labels(in->model) : NULL};

@@ -162,6 +162,7 @@ static int open_answers(answers *a, brim_reader **reader) {
     status = cli_encode_options(cli, max_length, &a->how.encode);
   if (!status)
     status = cli_source_options(cli, false, &source);
+  source.aligned = true;
   if (!status)
     status = cli_note_passed_over(cli, paths, path_count);
   if (!status)

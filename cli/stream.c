@@ -71,7 +71,7 @@ void cli_note_empty(const cli_call *cli, const char *where, uint64_t rows) {
     cli_note(
         cli,
         "%s%s row%s an empty text, or no second one where others have it: there is nothing to learn from that; --min-chars 1 "
-        "leaves out rows without a text",
+        "leaves out rows without a text, and with --pair-column those without a second one",
         where, count, rows == 1 ? " has" : "s have");
 }
 

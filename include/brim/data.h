@@ -62,7 +62,8 @@ typedef struct brim_source_options {
   const char *pair_column; /* NULL: "text_pair" if there is such a column */
   bool no_pairs;           /* and then there are no pairs, whether there is such a column or not */
   /* Rows of several texts, in place of these two: the columns of their texts, in order. In JSON any but the first may be a list
-   * of texts. With `paired` the first column's text is the first half of a pair with each of the others'. */
+   * of texts, each item of which is one, though it is empty; null is an error. With `paired` the first column's text is the first
+   * half of a pair with each of the others'. */
   const char *const *text_columns; /* [text_column_count] NULL and 0: rows are one text, or one pair */
   int text_column_count;
   int least_columns;  /* the first of them, which every file and row has; 0: all. Of the others a file may have none, and a text
@@ -70,6 +71,8 @@ typedef struct brim_source_options {
   bool seen_columns;  /* of a dataset: one of these columns that no row of the source has is an error, after the last row */
   int32_t most_texts; /* a row of more is an error; 0: of a dataset any number, of a feed a text a column */
   bool paired;
+  bool aligned; /* a further column whose value is null or empty, before one that has a text, is an error: what comes of the row's
+                   texts is told apart by their places */
   const char *label_column; /* NULL: "label" or "labels" if there is such a column */
   bool words; /* labels are of words: a text is a list of them (a string is split at white space), a label one of as many tags,
                  and the columns are "tokens", "words" or "text", and "ner_tags", "tags", "labels" or "label"; of conll the first

@@ -246,7 +246,7 @@ class Dataset:
                    "blocks": _blocks.of_arrays(blocks, len(texts)), **_prompts(prompts)}
         core = _core.dataset_texts(runtime, tokenizer._core, texts, None if pairs is None else list(pairs),
                                    labels,
-                                   known._core if known else None, dict(options))
+                                   known._core if known else None, dict(options), isinstance(pairs, _holders.Found))
         return cls(core, tokenizer, runtime, encode=options)._with_values_of(known, values)
 
     @classmethod
@@ -290,7 +290,7 @@ class Dataset:
                    "blocks": _blocks.of_arrays(numbers, len(table) if numbers else 0), **_prompts(prompts)}
         kind = _tables.label_kind(found.table, found.label)
         core = _core.dataset_arrow(runtime, tokenizer._core, found.table.__arrow_c_stream__(), found.text, found.pair, found.label,
-                                   known._core if known else None, dict(options))
+                                   known._core if known else None, dict(options), pair_column is None)
         return cls(core, tokenizer, runtime, encode=options)._with_values_of(known, kind)
 
     @classmethod
@@ -382,8 +382,7 @@ class Dataset:
     @classmethod
     def _of_several(cls, data, tokenizer, several, label, **how) -> "Dataset":
         labels = _rows.column_of(data, label) if label else None
-        counted = labels is not None and any(isinstance(_holders.as_list(one), (list, tuple)) for one in labels)
-        texts, pairs = _rows.several(data, [*map(str, several["text_columns"])], several["least_columns"], several["paired"], counted, how.get("min_chars") or 0)
+        texts, pairs = _rows.several(data, [*map(str, several["text_columns"])], several["least_columns"], several["paired"], how.get("min_chars") or 0)
         return cls.from_texts(texts, tokenizer, pairs=pairs, labels=labels, **how)
 
     @classmethod
@@ -408,7 +407,7 @@ class Dataset:
         options = {"max_length": max_length, "task": "tokens", "need_label": found.labels is not None, "min_chars": min_chars,
                    "skip_unlabelled": _skips(missing_label), "truncation": truncation, "no_special_tokens": not special_tokens,
                    "truncation_side": truncation_side, **_windows(windows, max_windows)}
-        core = _core.dataset_texts(runtime, tokenizer._core, found.texts, None, found.labels, known._core if known else None, dict(options))
+        core = _core.dataset_texts(runtime, tokenizer._core, found.texts, None, found.labels, known._core if known else None, dict(options), False)
         return cls(core, tokenizer, runtime, encode=options)._with_values_of(known)
 
     def _with_values_of(self, labels: Labels | None, kind: str | dict[str, Any] | None = None) -> "Dataset":

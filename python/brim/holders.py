@@ -19,7 +19,7 @@ class Columns(NamedTuple):
 
 
 class Found(list):
-    """Names of columns that were found, not given: it is no slip if no row has one of them."""
+    """Names of columns that were found, not given: it is no slip if no row has one of them. And second texts of such a column: a row may have none."""
 
 
 class Table(NamedTuple):

@@ -134,7 +134,7 @@ def of_event(kind: str, fields: dict[str, Any], swa_start: float = 0) -> None:
         log.info("steps: %s; memory: at most %.1f MB, %.1f MB of it for training (up to %s tokens at once)", f"{fields['total_steps']:,}",
                  fields["memory_planned"] / 1e6, fields["memory_training"] / 1e6, f"{fields['slots_at_once']:,}")
         if fields.get("empty_texts"):
-            log.warning("%s row%s an empty text, from which there is nothing to learn; min_chars=1 leaves out rows without a text",
+            log.warning("%s row%s an empty text, from which there is nothing to learn; min_chars=1 leaves out rows without a text, and with pair_column those without a second one",
                         f"{fields['empty_texts']:,}", " has" if fields["empty_texts"] == 1 else "s have")
         if fields.get("loss"):
             log.info("loss: %s", fields["loss"])

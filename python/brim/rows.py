@@ -54,7 +54,7 @@ def of_rows(rows: Iterable, text=None, pair=None, label=None, labelled: bool | N
         else:
             raise UsageError(f"row {number} is {_short(row)}: a row is a text, (text, label), (text, pair, label), or a dict")
         texts.append(values[0]), pairs.append(values[1]), labels.append(values[2])
-    return of_lists(texts, pairs, None if labelled is False or not labelled_rows else labels, columns and _classes_of(source, columns[2]))
+    return of_lists(texts, pairs, None if labelled is False or not labelled_rows else labels, columns and _classes_of(source, columns[2]), asked=pair is not None)
 
 
 def list_of(rows: Any) -> list:
@@ -126,9 +126,9 @@ def of_any(data: Any, text=None, pair=None, label=None, labelled: bool | None = 
 FILL = "fill it in, or leave such rows out (min_chars 1)"
 
 
-def several(data: Any, names: list[str], least: int | None, paired: bool, counted: bool = False, min_chars: int = 0) -> tuple[list, list | None]:
-    """Texts, and second texts, of rows of several: a list of each row's, from columns of texts or of lists of them. counted: labels are lists
-    that count the texts. min_chars: a row that lacks a text is None, which the library leaves out."""
+def several(data: Any, names: list[str], least: int | None, paired: bool, min_chars: int = 0) -> tuple[list, list | None]:
+    """Texts, and second texts, of rows of several: a list of each row's, from columns of texts or of lists of them, each item of which
+    is one. min_chars: a row that lacks a text is None, which the library leaves out."""
     least = len(names) if least is None else least
     fewest = 2 if paired else 1
     if not fewest <= least <= len(names):
@@ -145,13 +145,15 @@ def several(data: Any, names: list[str], least: int | None, paired: bool, counte
             other = next((text for text in given if not isinstance(text, (str, bytes, type(None)))), None)
             if other is not None:
                 raise UsageError(f'row {number}: the value of column "{names[i]}" is {_short(other)}: a text is expected, or a list of them')
-            texts = [text for text in given if text is not None and (text or (i < least and len(given) == 1 and cell == text))]
-            lacks = i < least and not texts or counted and len(texts) < len(given) > 1
+            listed = not isinstance(cell, (str, bytes)) and hasattr(cell, "__iter__")
+            texts = [text for text in given if text is not None and (text or listed or i < least)]  # an empty cell of a column that some rows lack is none
+            null = listed and len(texts) < len(given)
+            lacks = null or i < least and not texts
             if lacks and min_chars:
                 row = None
                 break
-            if lacks and texts:
-                raise UsageError(f'row {number}: the list in "{names[i]}" has an empty text, which the row\'s list of labels counts: leave out both, or such rows (min_chars 1)')
+            if null:
+                raise UsageError(f'row {number}: item {given.index(None) + 1} of the list in "{names[i]}" is null, and each is a text: {FILL}')
             if lacks:
                 raise UsageError(f'row {number}: the value of column "{names[i]}" is missing: {FILL}')
             row += texts

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Iterable
 
 from .errors import CellError, UsageError
-from .holders import as_list, Columns, _of_datasets, _short, Table, _transformed
+from .holders import as_list, Columns, Found, _of_datasets, _short, Table, _transformed
 from .labels import _missing
 
 
@@ -176,6 +176,7 @@ def of_table(data: Any, text=None, pair=None, label=None, labelled: bool | None 
     names = _column_names(data)
     if names is None:
         return Table(data, text or "text", pair, (label or "label") if labelled else None)
+    asked = pair is not None
     text, pair, label = _pick(names, text, pair, label, labelled)
     if hasattr(data, "__len__") and not len(data):
         raise UsageError("there are no rows")
@@ -188,14 +189,15 @@ def of_table(data: Any, text=None, pair=None, label=None, labelled: bool | None 
     if classes and not _is_list(data, label):
         named = _with_names(data, label, classes)
         if named is None:
-            return of_lists(*(data[n].to_pylist() if n else None for n in (text, pair, label)), names=classes)
+            return of_lists(*(data[n].to_pylist() if n else None for n in (text, pair, label)), names=classes, asked=asked)
         data = named
     numbered = classes is not None  # labels are the integers of a ClassLabel
     if label and classes is None:
         classes = [one for one in _categories(data, label) or () if one != ""] or None  # a cell of "" has no label
-    if pair and _holds_nothing(data, pair):  # as of_lists has it
+    nothing = bool(pair and _holds_nothing(data, pair))
+    if nothing and not asked:  # as of_lists has it
         pair, wanted = None, [n for n in (text, label) if n]
-    if hasattr(data, "__arrow_c_stream__") and not (label and _is_list(data, label)):
+    if hasattr(data, "__arrow_c_stream__") and not (nothing and asked) and not (label and _is_list(data, label)):
         try:
             if hasattr(data, "iloc"):
                 if not all(_in_arrow(data[_own(data, name)]) for name in wanted):
@@ -213,7 +215,7 @@ def of_table(data: Any, text=None, pair=None, label=None, labelled: bool | None 
             if not hasattr(data, "iloc"):
                 raise
     lists = [_values(data, n) if n else None for n in (text, pair, label)]
-    return of_lists(*lists, names=classes) if numbered else of_lists(*lists)._replace(names=classes)
+    return of_lists(*lists, names=classes, asked=asked) if numbered else of_lists(*lists, asked=asked)._replace(names=classes)
 
 
 def _holds_nothing(table: Any, name: str) -> bool:
@@ -258,13 +260,13 @@ def _of_transform(data: Any, text: str | None, pair: str | None, label: str | No
     found = of_columns(made, text, pair, label, labelled)
     names = _classes_of(data, label)
     same = names and list(found.labels or []) == data.with_format(None)[label][:]
-    return of_lists(found.texts, found.pairs, found.labels, names) if same else found
+    return of_lists(found.texts, found.pairs, found.labels, names, asked=pair is not None) if same else found
 
 
 # ---- columns -------------------------------------------------------------------------------------------------------
 
-def of_lists(texts: Iterable, pairs=None, labels=None, names: list[str] | None = None) -> Columns:
-    """Missing values (None, NaN, pandas.NA) become None; the integers of a ClassLabel its names."""
+def of_lists(texts: Iterable, pairs=None, labels=None, names: list[str] | None = None, *, asked: bool = False) -> Columns:
+    """Missing values (None, NaN, pandas.NA) become None; the integers of a ClassLabel its names. asked: the column of second texts was named, and each row needs one."""
     def clean(column):
         return None if column is None else [None if _missing(value) else value for value in column]
 
@@ -272,7 +274,9 @@ def of_lists(texts: Iterable, pairs=None, labels=None, names: list[str] | None =
     if names and labels is not None:
         labels = [_named(value, names) for value in labels]
     pairs = clean(pairs)
-    return Columns(clean(texts), pairs if pairs and any(value is not None for value in pairs) else None, labels, names)  # no second text in any row: texts alone, as in JSON lines
+    if pairs and not asked:  # rows without a second text are texts alone, as in JSON lines
+        pairs = Found(pairs) if any(value is not None for value in pairs) else None
+    return Columns(clean(texts), pairs or None, labels, names)
 
 
 def _named(value: Any, names: list[str]):
@@ -282,9 +286,10 @@ def _named(value: Any, names: list[str]):
 
 
 def of_columns(data: Mapping, text=None, pair=None, label=None, labelled: bool | None = None) -> Columns:
+    asked = pair is not None
     text, pair, label = _pick([str(n) for n in data], text, pair, label, labelled)
     lists = [list(_values(data, n)) if n else None for n in (text, pair, label)]
     for name, column in ((pair, lists[1]), (label, lists[2])):
         if column is not None and len(column) != len(lists[0]):
             raise UsageError(f'column "{text}" has {len(lists[0])} rows and column "{name}" has {len(column)}')
-    return of_lists(*lists)
+    return of_lists(*lists, asked=asked)

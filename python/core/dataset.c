@@ -271,13 +271,16 @@ static PyObject *from_texts(PyObject *module, PyObject *runtime, PyObject *token
   return result;
 }
 
-/* dataset_texts(runtime, tokenizer, texts, pairs, label texts, labels, options): lists of str or bytes, or of lists of them: a
- * row of several texts, or of pairs of its text with each. pairs and label texts may be None. */
+/* dataset_texts(runtime, tokenizer, texts, pairs, label texts, labels, options, lacking): lists of str or bytes, or of lists of
+ * them: a row of several texts, or of pairs of its text with each. pairs and label texts may be None. lacking: a row whose second
+ * text is None is one text. */
 PyObject *core_dataset_texts(PyObject *module, PyObject *args) {
   PyObject *runtime, *tokenizer, *text, *pair, *label, *labels, *options;
   core_texts texts = {0};
-  if (!PyArg_ParseTuple(args, "OOOOOOO", &runtime, &tokenizer, &text, &pair, &label, &labels, &options))
+  int lacking;
+  if (!PyArg_ParseTuple(args, "OOOOOOOp", &runtime, &tokenizer, &text, &pair, &label, &labels, &options, &lacking))
     return NULL;
+  texts.pairs_may_lack = lacking;
   if (!core_texts_lists(core_of(module), &texts, text, pair, label, 0)) {
     core_texts_free(&texts);
     return NULL;
@@ -285,13 +288,15 @@ PyObject *core_dataset_texts(PyObject *module, PyObject *args) {
   return from_texts(module, runtime, tokenizer, labels, options, &texts);
 }
 
-/* dataset_arrow(runtime, tokenizer, capsule of a stream, text, pair, label column, labels, options) */
+/* dataset_arrow(runtime, tokenizer, capsule of a stream, text, pair, label column, labels, options, lacking) */
 PyObject *core_dataset_arrow(PyObject *module, PyObject *args) {
   PyObject *runtime, *tokenizer, *capsule, *labels, *options;
   const char *text, *pair, *label;
   core_texts texts = {0};
-  if (!PyArg_ParseTuple(args, "OOOzzzOO", &runtime, &tokenizer, &capsule, &text, &pair, &label, &labels, &options))
+  int lacking;
+  if (!PyArg_ParseTuple(args, "OOOzzzOOp", &runtime, &tokenizer, &capsule, &text, &pair, &label, &labels, &options, &lacking))
     return NULL;
+  texts.pairs_may_lack = lacking;
   if (!core_texts_arrow(&texts, capsule, text, pair, label)) {
     core_fail_at(core_of(module), NULL, 0);
     core_texts_free(&texts);

@@ -108,7 +108,7 @@ int core_texts_row(void *context, uint64_t index, brim_text_row *out, brim_error
   out->text = text->data;
   out->text_length = (size_t)text->size;
   if (texts->pair.rows) {
-    out->lacks_pair = !texts->pair.rows[index].data;
+    out->lacks_pair = !texts->pair.rows[index].data && !texts->pairs_may_lack;
     out->pair = texts->pair.rows[index].data;
     out->pair_length = (size_t)texts->pair.rows[index].size;
   }

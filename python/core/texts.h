@@ -18,6 +18,7 @@ typedef struct core_column {
 typedef struct core_texts {
   Py_ssize_t count;
   core_column text, pair, label; /* rows NULL: no such column */
+  bool pairs_may_lack;           /* a row without a second text is one text */
   char *made;                    /* label texts that were made from numbers */
   void *kept;                    /* Arrow's arrays */
   Py_ssize_t kept_count;

@@ -18,14 +18,16 @@ void brim_describe_source(brim_text *out, const brim_source_options *o) {
   brim_describe_string(out, o->label_column);
   if (o->delimiter || o->skip_unlabelled) /* what was written before there were these is still good */
     brim_text_printf(out, "delimiter %d unlabelled %d ", o->delimiter, o->skip_unlabelled);
-  if (o->min_chars) /* it was once of a row's first text */
-    brim_text_string(out, "of each text ");
+  if (o->min_chars) /* it was once of the first text, then of what null left out, too */
+    brim_text_string(out, "of each text there is ");
   if (o->no_pairs)
     brim_text_string(out, "no pairs ");
   if (o->words)
     brim_text_string(out, "words with their spaces "); /* what was written when bytes had none is none of these */
   if (o->text_column_count > 0 || o->most_texts > 1)
     brim_text_printf(out, "texts %d %d %d %d ", o->text_column_count, o->least_columns, o->paired, (int)o->most_texts);
+  if (o->text_column_count > 1) /* there was a time when lists lost theirs that are empty */
+    brim_text_string(out, o->aligned ? "each item, aligned " : "each item ");
   for (int i = 0; i < o->text_column_count; i++)
     brim_describe_string(out, o->text_columns[i]);
   for (int b = 0; b < o->block_count; b++) {

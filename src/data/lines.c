@@ -127,7 +127,7 @@ static const char *slot_name(const brim_slot *slot) {
   return slot->found ? slot->others[slot->found - 1] : slot->name;
 }
 
-/* Of an array of texts: each is a string, or null, which is none. */
+/* Of an array of texts: each is a string, or null, which is said of the row where it is not left out. */
 static int check_text_item(const brim_reader *reader, const brim_slot *slot, const brim_json_token *item, brim_error *err) {
   if (item->kind == BRIM_JSON_NULL || item->kind == BRIM_JSON_STRING)
     return BRIM_OK;
@@ -140,7 +140,9 @@ static int take_list(brim_reader *reader, brim_slot *slot, brim_text *list, brim
   const bool texts = brim_reader_further(reader, slot) >= 0;
   const bool labels = slot == &reader->slots[BRIM_SLOT_LABEL];
   brim_json_token item;
+  size_t count = 0;
   brim_text_clear(list);
+  slot->null_item = 0;
   if (labels)
     brim_text_clear(&reader->forms);
   for (;;) {
@@ -164,6 +166,9 @@ static int take_list(brim_reader *reader, brim_slot *slot, brim_text *list, brim
     else if (form != BRIM_FORM_NONE)
       brim_text_append(list, item.text, item.length);
     brim_text_append(list, "", 1);
+    count++;
+    if (texts && form == BRIM_FORM_NONE && !slot->null_item)
+      slot->null_item = count;
     if (labels)
       brim_text_append(&reader->forms, &form, 1);
   }

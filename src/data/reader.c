@@ -108,6 +108,7 @@ static int name_text_slots(brim_reader *reader, const brim_source_options *optio
 static int make_slots(brim_reader *reader, const brim_source_options *options, brim_error *err) {
   reader->further_slots = reader->raw || options->text_column_count < 2 ? 0 : options->text_column_count - 1;
   reader->paired = !reader->raw && options->paired;
+  reader->aligned = options->aligned;
   reader->most_texts = options->most_texts;
   reader->block_count = reader->raw ? 0 : options->block_count;
   for (int b = 0; b < reader->block_count; b++)

@@ -29,6 +29,7 @@ typedef struct brim_slot {
   size_t length;
   bool present;      /* the record has a value here (null is none) */
   bool is_list;      /* items, each with a NUL after it */
+  size_t null_item;  /* of a list of texts the first item that is null, from 1 on; 0: none is */
   const char *forms; /* a brim_label_form for the value, or for each item; NULL: BRIM_FORM_TEXT */
 } brim_slot;
 
@@ -94,7 +95,7 @@ struct brim_reader {
 
   /* Rows of several texts: their further columns are the last slots. */
   int further_slots;
-  bool paired;
+  bool paired, aligned;
   int32_t most_texts;   /* 0: any number */
   brim_text *lists;     /* [further_slots] the items of each that is a list, a NUL after each */
   brim_string *further; /* of the present record */

@@ -42,8 +42,8 @@ int brim_reader_check_seen(const brim_reader *reader, brim_error *err) {
   return BRIM_OK;
 }
 
-/* The next text of a slot, from byte *at of its value on; false after the last. One that is empty is none, unless it is the value
- * of a column that every row has. */
+/* The next text of a slot, from byte *at of its value on; false after the last. Each item of a list is one. A value that is empty
+ * is none, unless it is that of a column that every row has. */
 static bool next_text(const brim_slot *slot, size_t *at, brim_string *out) {
   if (!slot->present)
     return false;
@@ -51,8 +51,6 @@ static bool next_text(const brim_slot *slot, size_t *at, brim_string *out) {
     *out = (brim_string){slot->bytes, slot->length};
     return (*at)++ == 0 && (slot->required || slot->length > 0);
   }
-  while (*at < slot->length && !slot->bytes[*at])
-    ++*at;
   if (*at >= slot->length)
     return false;
   *out = (brim_string){slot->bytes + *at, strlen(slot->bytes + *at)};
@@ -65,19 +63,14 @@ static int refuse(const brim_reader *reader, brim_error *err, const char *what, 
                        (long long)number, (long long)reader->most_texts);
 }
 
-/* Labels of a list are of its texts, one after another: none may be left out. */
-static bool loses_text(const brim_reader *reader, const brim_slot *slot, size_t taken) {
-  const brim_slot *label = &reader->slots[BRIM_SLOT_LABEL];
-  if (!slot->present || !slot->is_list || !label->present || !label->is_list)
-    return false;
-  for (size_t i = 0; i < slot->length; i++)
-    taken -= slot->bytes[i] == 0;
-  return taken != 0;
+/* Of a slot of one text. Null has no character; where no text has to be, it is none. */
+static bool one_long_enough(const brim_reader *reader, const brim_slot *slot) {
+  return slot->present ? brim_selection_long_enough(&reader->selection, slot->bytes, slot->length)
+                       : !slot->bytes || !slot->required;
 }
 
-/* Of a slot of one text; null has no character. */
-static bool one_long_enough(const brim_reader *reader, const brim_slot *slot) {
-  return slot->present ? brim_selection_long_enough(&reader->selection, slot->bytes, slot->length) : !slot->bytes;
+static bool has_null(const brim_slot *slot) {
+  return slot->present && slot->is_list && slot->null_item > 0;
 }
 
 /* Of a slot of any number of texts. */
@@ -87,7 +80,7 @@ static bool all_long_enough(const brim_reader *reader, const brim_slot *slot) {
   for (size_t at = 0; next_text(slot, &at, &text); count++)
     if (!brim_selection_long_enough(&reader->selection, text.bytes, text.length))
       return false;
-  return !loses_text(reader, slot, count) && (count > 0 || !slot->required || !slot->bytes);
+  return !has_null(slot) && (count > 0 || !slot->required || !slot->bytes);
 }
 
 bool brim_reader_texts_long_enough(const brim_reader *reader) {
@@ -119,11 +112,11 @@ static int take_slot(brim_reader *reader, const brim_slot *slot, brim_error *err
                        sizeof *reader->further, err));
     reader->further[reader->further_count++] = text;
   }
-  if (loses_text(reader, slot, reader->further_count - before))
+  if (has_null(slot))
     return brim_error_at(
         err, BRIM_E_FORMAT, brim_reader_file_name(reader), reader->record_line, reader->record_byte,
-        "the list in \"%s\" has an empty text, which the row's list of labels counts: leave out both, or such rows (min_chars 1)",
-        slot->name);
+        "item %zu of the list in \"%s\" is null, and each is a text: fill it in, or leave such rows out (min_chars 1)",
+        slot->null_item, slot->name);
   if (slot->required && reader->further_count == before)
     return brim_error_at(
         err, BRIM_E_FORMAT, brim_reader_file_name(reader), reader->record_line, reader->record_byte,
@@ -131,10 +124,27 @@ static int take_slot(brim_reader *reader, const brim_slot *slot, brim_error *err
   return BRIM_OK;
 }
 
+/* Takes a slot's texts. *gap: the first column before it that has a value without a text. */
+static int take_in_place(brim_reader *reader, const brim_slot *slot, const brim_slot **gap, brim_error *err) {
+  const size_t before = reader->further_count;
+  BRIM_TRY(take_slot(reader, slot, err));
+  const bool has_text = reader->further_count > before;
+  if (reader->aligned && has_text && *gap)
+    return brim_error_at(
+        err, BRIM_E_FORMAT, brim_reader_file_name(reader), reader->record_line, reader->record_byte,
+        "the row has a text in \"%s\" and none in \"%s\" before it, and what comes of them is told apart by their "
+        "places: fill it in, or move the others up",
+        slot->name, (*gap)->name);
+  if (!has_text && !*gap && slot->bytes && !slot->is_list)
+    *gap = slot;
+  return BRIM_OK;
+}
+
 int brim_reader_take_texts(brim_reader *reader, brim_record *record, brim_error *err) {
   reader->further_count = 0;
+  const brim_slot *gap = NULL;
   for (int i = 0; i < reader->further_slots; i++)
-    BRIM_TRY(take_slot(reader, further_slot(reader, i), err));
+    BRIM_TRY(take_in_place(reader, further_slot(reader, i), &gap, err));
   const int64_t texts = (int64_t)reader->further_count + !reader->paired;
   if (reader->most_texts > 0 && texts > reader->most_texts)
     return refuse(reader, err,

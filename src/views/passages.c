@@ -51,7 +51,7 @@ int brim_passage_copy(brim_runtime *runtime, const brim_record *record, brim_pas
   if (record->pair)
     brim_text_append(&others, record->pair, record->pair_length);
   for (size_t i = 0; i < record->further_count; i++) {
-    if (others.length > 0)
+    if (others.length > 0 && record->further[i].length > 0)
       brim_text_string(&others, "\n\n");
     brim_text_append(&others, record->further[i].bytes, record->further[i].length);
   }

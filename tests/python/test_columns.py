@@ -430,8 +430,43 @@ class Lines(unittest.TestCase):
                 with self.subTest(type(rows).__name__, missing=missing):
                     found = brim.Dataset.of(rows, TOKENIZER)
                     self.assertEqual(([found[at] for at in range(4)], found.has_pairs), (want, False))
+
+    def test_rows_without_a_second_text(self):
+        """A row has the texts that it has, also under min_chars; a column that is named has to have one in each row. In memory as in files."""
+        for pairs in (["a", None, "b", "c"], [None] * 4, ["a", None, "", "c"]):
+            for name, data in self.forms([{"text": text, "text_pair": pair} for text, pair in zip(TEXTS, pairs)]).items():
+                for least in (0, 1):
+                    with self.subTest(name, pairs=pairs, min_chars=least):
+                        found = brim.Dataset.of(data, TOKENIZER, labelled=False, min_chars=least)
+                        want = [TOKENIZER.encode(text, pair).ids.tolist() for text, pair in zip(TEXTS, pairs) if not least or pair != ""]
+                        self.assertEqual([found[at]["input_ids"] for at in range(len(found))], want)
+                        self.assertEqual(found.has_pairs, "a" in pairs)
+                        if not least:
+                            with self.assertRaisesRegex(ValueError, r"row 1: there is no second text|row 0: there is no second text|\"text_pair\" is null.*min_chars 1"):
+                                brim.Dataset.of(data, TOKENIZER, labelled=False, pair_column="text_pair")
+                        elif "a" in pairs:
+                            self.assertEqual(len(brim.Dataset.of(data, TOKENIZER, labelled=False, pair_column="text_pair", min_chars=1)), sum(map(bool, pairs)))
+                        else:
+                            with self.assertRaisesRegex(ValueError, "no rows are left: 4 were excluded"):
+                                brim.Dataset.of(data, TOKENIZER, labelled=False, pair_column="text_pair", min_chars=1)
         with self.assertRaisesRegex(ValueError, r"row 1: there is no second text: fill it in, or leave such rows out \(min_chars 1\)"):
-            brim.Dataset.of({"text": TEXTS, "text_pair": ["a", None, "b", "c"]}, TOKENIZER)
+            brim.Dataset.from_texts(TEXTS, TOKENIZER, pairs=["a", None, "b", "c"])
+
+    def test_lists_of_texts(self):
+        """each item is a text, in memory as in files: a list of scores goes on beside it"""
+        for documents in (["b", "", "c"], ["", "b", "c"], ["", "", ""], ["b", " ", ""]):
+            for name, data in self.forms([{"query": "a", "documents": documents, "scores": [1, 0.5, 0]}] * 2).items():
+                with self.subTest(name, documents=documents):
+                    found = brim.Dataset.of(data, TOKENIZER, text_columns=["query", "documents"], paired=True, label_column="scores", task="rerank")
+                    lengths = [len(TOKENIZER.encode("a", one).ids) for one in documents]
+                    self.assertEqual(found.text_lengths.tolist(), lengths * 2)
+        rows = [{"query": "a", "documents": ["b", None], "scores": [1, 0]}, {"query": "a", "documents": ["b", "c"], "scores": [1, 0]}]
+        how = {"text_columns": ["query", "documents"], "paired": True, "label_column": "scores", "task": "rerank"}
+        for name, data in self.forms(rows).items():
+            with self.subTest(name):
+                with self.assertRaisesRegex(ValueError, 'item 2 of the list in "documents" is null, and each is a text: fill it in, or leave such rows out .min_chars 1.'):
+                    brim.Dataset.of(data, TOKENIZER, **how)
+                self.assertEqual(len(brim.Dataset.of(data, TOKENIZER, min_chars=1, **how)), 1)
 
     def forms(self, rows):
         """The same dicts as a list, a dict of columns, a frame, a table of Arrow and a file of JSON lines."""
@@ -451,9 +486,11 @@ class Lines(unittest.TestCase):
                 other = {**good, **({"label": "y"} if "label" in good else {"score": 0} if "score" in good else {})}
                 for column in lacking:
                     bad = {**good, column: [missing] if column == "documents" else missing, **({"scores": [1]} if column == "documents" else {})}
+                    if missing is None and column == "text_pair":
+                        continue  # such a row is a text alone
                     for kind, data in self.forms([good, bad, other, good]).items():
                         with self.subTest(kind, task=task, column=column, missing=missing):
-                            self.left_out(data, task, missing is None and column != "text_pair")  # in files such a row is a text alone
+                            self.left_out(data, task, missing is None)
 
     def left_out(self, data, task, refused):
         how = {"task": task, "batch_size": 2, "max_steps": 1}

@@ -210,8 +210,11 @@ class Pairs(unittest.TestCase):
         result = brim.train(HERE / "model", rows, task="rerank", loss="list-net", output=out, overwrite=True, **HOW)
         self.assertEqual(weights(out), weights(by_program(HERE / "model", "rerank", path, "--loss", "list-net")))
         self.assertEqual(*(result.model.evaluate(one)["ndcg"] for one in (rows, str(path))))
-        rows[1]["documents"][1] = ""
-        with self.assertRaisesRegex(brim.Error, 'row 1: the list in "documents" has an empty text'):
+        rows[1]["documents"][1] = ""  # a text like others
+        brim.train(HERE / "model", rows, task="rerank", loss="list-net", output=out, overwrite=True, **HOW)
+        self.assertEqual(weights(out), weights(by_program(HERE / "model", "rerank", written("lists.jsonl", rows), "--loss", "list-net")))
+        rows[1]["documents"][1] = None
+        with self.assertRaisesRegex(brim.Error, 'row 1: item 2 of the list in "documents" is null'):
             brim.train(HERE / "model", rows, task="rerank", **HOW)
 
     def test_reranker_metrics(self):

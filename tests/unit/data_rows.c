@@ -70,18 +70,25 @@ static void files(void) {
 }
 
 static void lists(void) {
-  static const char lines[] = "{\"anchor\": \"a\", \"positive\": \"b\", \"negative\": [\"c\", null, \"de\", \"\"]}\n"
+  static const char lines[] = "{\"anchor\": \"a\", \"positive\": \"b\", \"negative\": [\"c\", \"\", \"de\"]}\n"
                               "{\"anchor\": \"f\", \"positive\": [\"g\", \"h\"], \"negative\": null}\n"
                               "{\"anchor\": \"i\", \"positive\": \"\"}\n";
   const brim_source_options two = {TRIPLE, .least_columns = 2}, pairs = {TRIPLE, .least_columns = 2, .paired = true};
   brim_source_options few = two, long_enough = two;
   few.most_texts = 3;
   long_enough.min_chars = 1;
-  expect("lists of texts", "a.jsonl", lines, two, "a b c de|f g h|i |");
-  expect("and of second halves", "a.jsonl", lines, pairs, "a+b a+c a+de|f+g f+h|i+|");
-  expect("any text that is too short excludes its row", "a.jsonl", lines, long_enough, "a b c de|f g h|");
+  expect("lists of texts, one for each item", "a.jsonl", lines, two, "a b c  de|f g h|i |");
+  expect("and of second halves", "a.jsonl", lines, pairs, "a+b a+c a+ a+de|f+g f+h|i+|");
+  expect("any text that is too short excludes its row", "a.jsonl", lines, long_enough, "f g h|");
+  expect("an item that is null", "a.jsonl",
+         "{\"anchor\": \"a\", \"positive\": \"b\"}\n{\"anchor\": \"a\", \"positive\": [\"b\", null]}\n", two,
+         "!5 a.jsonl: line 2, byte 33: item 2 of the list in \"positive\" is null, and each is a text: fill it in, or leave such "
+         "rows out (min_chars 1)\n");
+  expect("which excludes its row, in a column that rows may lack, too", "a.jsonl",
+         "{\"anchor\": \"a\", \"positive\": \"b\", \"negative\": [null, \"c\"]}\n{\"anchor\": \"d\", \"positive\": [\"e\"]}\n",
+         long_enough, "d e|");
   expect("more than there may be", "a.jsonl", lines, few,
-         "!5 a.jsonl: line 1, byte 0: the row has 4 texts, and at most 3 are read here, in a stream one of each column: give "
+         "!5 a.jsonl: line 1, byte 0: the row has 5 texts, and at most 3 are read here, in a stream one of each column: give "
          "fewer, or read the rows without a stream\n");
   expect("no text where one must be", "a.jsonl", "{\"anchor\": \"a\", \"positive\": []}\n", two,
          "!5 a.jsonl: line 1, byte 0: the list in \"positive\" has no text, and each row needs one: fill it in, or leave such "
@@ -92,9 +99,11 @@ static void lists(void) {
          "{\"anchor\": \"a\", \"positive\": null}\n{\"anchor\": \"a\", \"positive\": []}\n{\"anchor\": \"b\", \"positive\": "
          "\"c\"}\n",
          long_enough, "b c|");
-  expect("a second text, too", "a.jsonl",
-         "{\"text\": \"a\", \"text_pair\": null}\n{\"text\": \"a\", \"text_pair\": \"\"}\n{\"text\": \"b\"}\n",
-         (brim_source_options){.min_chars = 1}, "b|");
+  static const char seconds[] =
+      "{\"text\": \"a\", \"text_pair\": null}\n{\"text\": \"a\", \"text_pair\": \"\"}\n{\"text\": \"b\", \"text_pair\": \"c\"}\n";
+  expect("a second text, too; one that is null is none", "a.jsonl", seconds, (brim_source_options){.min_chars = 1}, "a|b+c|");
+  expect("unless each row needs one", "a.jsonl", seconds, (brim_source_options){.min_chars = 1, .pair_column = "text_pair"},
+         "b+c|");
   expect("what is no text", "a.jsonl", "{\"anchor\": \"a\", \"positive\": [3]}\n", two,
          "!5 a.jsonl: line 1, byte 29: \"positive\" holds an integer where a string is expected\n");
   expect(
@@ -105,6 +114,24 @@ static void lists(void) {
       "a list of first texts", "a.jsonl", "{\"anchor\": [\"a\"], \"positive\": \"b\"}\n", two,
       "!5 a.jsonl: line 1, byte 11: \"anchor\" is an array where a string is expected; if this is a table by its columns, write "
       "it by its rows: pandas' to_json(.., orient=\"records\", lines=True)\n");
+}
+
+/* What comes of a row's texts may be told apart by their places. */
+static void aligned(void) {
+  static const char *const several[] = {"q", "d", "n1", "n2"};
+  const brim_source_options loose = {.text_columns = several, .text_column_count = 4, .least_columns = 2, .paired = true};
+  brim_source_options strict = loose;
+  strict.aligned = true;
+  expect("a column without a text is none", "a.csv", "q,d,n1,n2\na,b,,c\n", loose, "a+b a+c|");
+  expect("unless texts have places", "a.csv", "q,d,n1,n2\na,b,,c\n", strict,
+         "!5 a.csv: line 2, byte 10: the row has a text in \"n2\" and none in \"n1\" before it, and what comes of them is told "
+         "apart by their places: fill it in, or move the others up\n");
+  expect("null, too", "a.jsonl", "{\"q\": \"a\", \"d\": \"b\", \"n1\": null, \"n2\": \"c\"}\n", strict,
+         "!5 a.jsonl: line 1, byte 0: the row has a text in \"n2\" and none in \"n1\" before it, and what comes of them is told "
+         "apart by their places: fill it in, or move the others up\n");
+  expect("which the last have anyway", "a.csv", "q,d,n1,n2\na,b,c,\na,,,\n", strict, "a+b a+c|a+|");
+  expect("as those of lists have", "a.jsonl", "{\"q\": \"a\", \"d\": \"b\", \"n1\": [], \"n2\": [\"\", \"c\"]}\n", strict,
+         "a+b a+ a+c|");
 }
 
 /* In a csv. A text may look so; a column of this name has lists. */
@@ -437,6 +464,7 @@ int main(void) {
   files();
   lists();
   options();
+  aligned();
   printed_list();
   apart();
   several_files();

@@ -201,9 +201,10 @@ static void members_of_data(void) {
   MEMBERS(source, ask_source, M(brim_source_options, format), M(brim_source_options, quote), M(brim_source_options, delimiter),
           M(brim_source_options, no_header), M(brim_source_options, text_column), M(brim_source_options, pair_column),
           M(brim_source_options, text_column_count), M(brim_source_options, least_columns), M(brim_source_options, most_texts),
-          M(brim_source_options, paired), M(brim_source_options, label_column), M(brim_source_options, words),
-          M(brim_source_options, need_label), ANY(brim_source_options, none_labels), M(brim_source_options, min_chars),
-          M(brim_source_options, where_count), M(brim_source_options, max_record), M(brim_source_options, block_count));
+          M(brim_source_options, paired), M(brim_source_options, aligned), M(brim_source_options, label_column),
+          M(brim_source_options, words), M(brim_source_options, need_label), ANY(brim_source_options, none_labels),
+          M(brim_source_options, min_chars), M(brim_source_options, where_count), M(brim_source_options, max_record),
+          M(brim_source_options, block_count));
   MEMBERS(encode, ask_encode, M(brim_encode_options, max_length), M(brim_encode_options, no_special_tokens),
           M(brim_encode_options, truncation), M(brim_encode_options, truncation_side), M(brim_encode_options, numbering),
           M(brim_encode_options, max_windows), M(brim_encode_options, window_overlap), M(brim_encode_options, cut_pairs),

@@ -110,7 +110,7 @@ import json
 def write(name, rows):
     open(name, "w").writelines(json.dumps({"query": f"film {i}", "documents": documents, "scores": scores}) + "\n" for i, (documents, scores) in enumerate(rows))
 write("lists.jsonl", [(["good", "bad film", "some"], [1, 0, 0.5])] * 16)
-write("halves.jsonl", [(["good", "", "some"], [1, 0, 0.5])] * 16)
+write("halves.jsonl", [(["good", None, "some"], [1, 0, 0.5])] * 16)
 write("fewer.jsonl", [(["good", "some"], [1, 0, 0.5])] * 16)
 END
 train --train lists.jsonl --eval lists.jsonl --loss list-net
