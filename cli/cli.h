@@ -75,7 +75,7 @@ typedef struct cli_dataset_request {
   const brim_tokenizer *tokenizer;
   int32_t max_length; /* 0: no limit */
   bool need_label;    /* labels must be there; otherwise they are not looked at */
-  bool predicts;      /* what comes of a row's texts is told apart by their places */
+  bool predicts;      /* what comes of texts is distinguished by their places */
   bool silent;        /* the caller says itself how many rows were cut */
   brim_task task;
   const brim_labels *labels; /* NULL: made from the data */

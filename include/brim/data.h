@@ -72,7 +72,7 @@ typedef struct brim_source_options {
   int32_t most_texts; /* a row of more is an error; 0: of a dataset any number, of a feed a text a column */
   bool paired;
   bool aligned; /* a further column whose value is null or empty, before one that has a text, is an error: what comes of the row's
-                   texts is told apart by their places */
+                   texts is distinguished by their places */
   const char *label_column; /* NULL: "label" or "labels" if there is such a column */
   bool words; /* labels are of words: a text is a list of them (a string is split at white space), a label one of as many tags,
                  and the columns are "tokens", "words" or "text", and "ner_tags", "tags", "labels" or "label"; of conll the first

@@ -130,11 +130,10 @@ static int take_in_place(brim_reader *reader, const brim_slot *slot, const brim_
   BRIM_TRY(take_slot(reader, slot, err));
   const bool has_text = reader->further_count > before;
   if (reader->aligned && has_text && *gap)
-    return brim_error_at(
-        err, BRIM_E_FORMAT, brim_reader_file_name(reader), reader->record_line, reader->record_byte,
-        "the row has a text in \"%s\" and none in \"%s\" before it, and what comes of them is told apart by their "
-        "places: fill it in, or move the others up",
-        slot->name, (*gap)->name);
+    return brim_error_at(err, BRIM_E_FORMAT, brim_reader_file_name(reader), reader->record_line, reader->record_byte,
+                         "the row has a text in \"%s\" and none in \"%s\" before it, and scores go by their "
+                         "places: fill it in, or move the others up",
+                         slot->name, (*gap)->name);
   if (!has_text && !*gap && slot->bytes && !slot->is_list)
     *gap = slot;
   return BRIM_OK;

@@ -453,7 +453,7 @@ class Lines(unittest.TestCase):
             brim.Dataset.from_texts(TEXTS, TOKENIZER, pairs=["a", None, "b", "c"])
 
     def test_lists_of_texts(self):
-        """each item is a text, in memory as in files: a list of scores goes on beside it"""
+        """each item is a text, in memory as in files, and has its score"""
         for documents in (["b", "", "c"], ["", "b", "c"], ["", "", ""], ["b", " ", ""]):
             for name, data in self.forms([{"query": "a", "documents": documents, "scores": [1, 0.5, 0]}] * 2).items():
                 with self.subTest(name, documents=documents):

@@ -34,7 +34,7 @@ class Training(unittest.TestCase):
         self.assertEqual((result.steps, result.rows), (24, 192))
         self.assertEqual(len(result.evaluations), 2)
         named = [[json.loads(line).get("name") for line in open(HERE / run / "log.jsonl") if '"event":"eval"' in line] for run in ("c", "py")]
-        self.assertEqual(named, [["eval"] * 2] * 2)  # so that either may go on with the other's run
+        self.assertEqual(named, [["eval"] * 2] * 2)  # so that either may resume the other's run
         self.assertTrue(math.isfinite(result.loss))
         self.assertEqual(result.best_metric, max(e["accuracy"] for e in result.evaluations))
 

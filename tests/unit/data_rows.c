@@ -116,7 +116,7 @@ static void lists(void) {
       "it by its rows: pandas' to_json(.., orient=\"records\", lines=True)\n");
 }
 
-/* What comes of a row's texts may be told apart by their places. */
+/* What comes of a row's texts may go by their places. */
 static void aligned(void) {
   static const char *const several[] = {"q", "d", "n1", "n2"};
   const brim_source_options loose = {.text_columns = several, .text_column_count = 4, .least_columns = 2, .paired = true};
@@ -124,11 +124,11 @@ static void aligned(void) {
   strict.aligned = true;
   expect("a column without a text is none", "a.csv", "q,d,n1,n2\na,b,,c\n", loose, "a+b a+c|");
   expect("unless texts have places", "a.csv", "q,d,n1,n2\na,b,,c\n", strict,
-         "!5 a.csv: line 2, byte 10: the row has a text in \"n2\" and none in \"n1\" before it, and what comes of them is told "
-         "apart by their places: fill it in, or move the others up\n");
+         "!5 a.csv: line 2, byte 10: the row has a text in \"n2\" and none in \"n1\" before it, and scores go by their places: "
+         "fill it in, or move the others up\n");
   expect("null, too", "a.jsonl", "{\"q\": \"a\", \"d\": \"b\", \"n1\": null, \"n2\": \"c\"}\n", strict,
-         "!5 a.jsonl: line 1, byte 0: the row has a text in \"n2\" and none in \"n1\" before it, and what comes of them is told "
-         "apart by their places: fill it in, or move the others up\n");
+         "!5 a.jsonl: line 1, byte 0: the row has a text in \"n2\" and none in \"n1\" before it, and scores go by their places: "
+         "fill it in, or move the others up\n");
   expect("which the last have anyway", "a.csv", "q,d,n1,n2\na,b,c,\na,,,\n", strict, "a+b a+c|a+|");
   expect("as those of lists have", "a.jsonl", "{\"q\": \"a\", \"d\": \"b\", \"n1\": [], \"n2\": [\"\", \"c\"]}\n", strict,
          "a+b a+ a+c|");
