@@ -179,7 +179,7 @@ class Pairs(unittest.TestCase):
             result = brim.train(folder, SCORED, task="embedding", loss="cosent", eval=SCORED, patience=9, output=HERE / "own", overwrite=True, **HOW)
             metric = "spearman" if similarity == "cosine" else f"spearman_{similarity}"
             self.assertEqual(result.metric, metric)
-            for model in (result.model, brim.Model(HERE / "own", task="embedding")):
+            for model in (result.model, brim.Model(HERE / "own")):
                 texts = [model.embed([row[name] for row in SCORED]).astype(float) for name in ("sentence1", "sentence2")]
                 self.assertEqual(texts[0].shape[1], cut or 16)
                 found, whole = model.evaluate(SCORED), model.evaluate_similarity([(row["sentence1"], row["sentence2"], row["score"]) for row in SCORED])
