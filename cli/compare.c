@@ -204,7 +204,7 @@ static int compare(cli_call *cli, cli_job *job, const cli_modes *list) {
   brim_comparison comparison = {.results = results, .curves = watched.curves, .count = list->count};
   int status = brim_compare(cli->runtime, job->model, job->train, eval, &job->options, list->at, list->count, results,
                             &cli->error);
-  comparison.metric = brim_comparison_metric(task, results, list->count);
+  comparison.metric = brim_comparison_metric(task, brim_model_meaning(job->model).similarity, results, list->count);
   if (!status)
     status = print(cli, &comparison, task);
   if (!status && cli->values->html)

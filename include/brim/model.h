@@ -158,6 +158,7 @@ enum { BRIM_LAYERS_NAME = 24 };
 BRIM_API const char *brim_model_layers(const brim_model *model, char name[BRIM_LAYERS_NAME]);
 /* Of a reranker: its answers are its scores as they are, not their sigmoid. */
 BRIM_API bool brim_model_scores_bare(const brim_model *model);
+BRIM_API brim_meaning brim_model_meaning(const brim_model *model); /* of its outputs */
 BRIM_API const char *brim_model_kernels(const brim_model *model);
 
 /* The flat parameter table: one buffer of values and one of gradients, each tensor a range of it. Offsets are multiples of 16,

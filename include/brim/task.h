@@ -57,6 +57,22 @@ BRIM_API const brim_shape *brim_task_shape(brim_task task);
  * for. `names`: [outputs], or NULL. */
 BRIM_API const char *brim_task_describe(brim_task task, int32_t outputs, const char *const *names, char *text, size_t size);
 
+/* What two vectors are to each other: the larger the more alike. */
+typedef enum brim_similarity {
+  BRIM_SIMILARITY_COSINE = 0,
+  BRIM_SIMILARITY_DOT,
+  BRIM_SIMILARITY_EUCLIDEAN, /* -|a - b| */
+  BRIM_SIMILARITY_MANHATTAN, /* -sum |a - b| */
+  BRIM_SIMILARITIES
+} brim_similarity;
+/* What a model's outputs are, as its folder says. */
+typedef struct brim_meaning {
+  bool values;                /* scores are values, not logits of probabilities */
+  bool unit;                  /* vectors are brought to length 1, */
+  int32_t dimensions;         /* cut to their first so many numbers then; 0: to none, */
+  brim_similarity similarity; /* and compared by it */
+} brim_meaning;
+
 /* What the label of a row is: one class; any number of classes; values. None of AUTO, nor of labels of tokens. */
 BRIM_API bool brim_task_has_classes(brim_task task);
 BRIM_API bool brim_task_has_lists(brim_task task);

@@ -66,7 +66,7 @@ typedef struct brim_evaluation {
   const brim_metrics *metrics;
   const brim_labels *labels; /* the model's, which logits, outcomes and the set's labels are numbered by; NULL: the set's own */
   int32_t outputs;           /* numbers of a row of logits; of rows of several texts, of each text */
-  bool values;               /* a reranker's logits are its scores, not logits of probabilities */
+  brim_meaning meaning;      /* of logits */
 } brim_evaluation;
 typedef void (*brim_evaluated_fn)(void *context, const brim_evaluation *evaluation);
 

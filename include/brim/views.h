@@ -59,7 +59,7 @@ typedef struct brim_wrong_row {
 enum { BRIM_MOST_NEAR = 18 }; /* the three nearest of six rows */
 typedef struct brim_near_row {
   uint64_t row, other;     /* in their source */
-  double similarity;       /* the cosine */
+  double similarity;       /* the cosine, or what the model's vectors are compared by */
   char *text, *other_text; /* NULL: not read, or not found */
   size_t length, other_length;
 } brim_near_row;
@@ -200,8 +200,8 @@ typedef struct brim_comparison {
   const char *metric;              /* what the rows of --eval are worth: one of brim's, which the table has */
   const double *scores;            /* [count] its values; NULL: those of the results */
 } brim_comparison;
-/* The metric that says most of these results: one that their task has, and that the rows allow. */
-BRIM_API const char *brim_comparison_metric(brim_task task, const brim_mode_result *results, int count);
+/* The metric that says most of these results: one that their task has, and that the rows allow. `own`: of the model's meaning. */
+BRIM_API const char *brim_comparison_metric(brim_task task, brim_similarity own, const brim_mode_result *results, int count);
 /* A mode's speed as the table says it: "2.31 x"; "1.08 x (1.02–1.21)" where the rounds differ by more than the modes, or are few;
  * "about the same (0.97–1.04)" or "not clear (0.80–1.30)" where they do not say which is faster; "too few rounds". */
 BRIM_API void brim_speed_text(const brim_mode_result *results, int index, char *text, size_t size);

@@ -172,7 +172,8 @@ PyObject *core_compare(PyObject *module, PyObject *args) {
     brim_mode_curve_free(&j.curves[i]);
   if (!list)
     return NULL;
-  return Py_BuildValue("Ns", list, brim_comparison_metric(brim_model_task(j.model->model), j.results, j.mode_count));
+  const brim_similarity own = brim_model_meaning(j.model->model).similarity;
+  return Py_BuildValue("Ns", list, brim_comparison_metric(brim_model_task(j.model->model), own, j.results, j.mode_count));
 }
 
 /* ---- analyze ---------------------------------------------------------------------------------------------- */

@@ -203,7 +203,7 @@ static int predict_held_out(const fold_job *job, int32_t fold, const brim_datase
 
 /* Adds a model's opinion of one row: the values, or the probability of each class or label. Bare scores are values. */
 static void add_opinion(const fold_job *job, const float *logits, double *opinion, float *sum) {
-  const bool values = brim_scores_are_values(job->model);
+  const bool values = brim_model_meaning(job->model).values;
   if (!values)
     brim_task_rules_of(brim_model_task(job->model))->opinion(logits, (int32_t)job->outputs, opinion);
   for (size_t c = 0; c < job->outputs; c++)
@@ -236,7 +236,7 @@ static int finish_average(const fold_job *job, int index, brim_error *err) {
   brim_fold_average *average = &job->result->averages[index];
   const brim_dataset *dataset = job->evals[index].dataset;
   const brim_task_rules *rules = brim_task_rules_of(brim_model_task(job->model));
-  const bool values = brim_scores_are_values(job->model);
+  const bool values = brim_model_meaning(job->model).values;
   for (size_t i = 0, count = logit_count(job, dataset) * job->outputs; i < count; i++) {
     const float mean = average->logits[i] / (float)job->folds->count;
     average->logits[i] = values ? mean : rules->logit(mean);

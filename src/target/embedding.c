@@ -388,10 +388,13 @@ static const char *similarity(const brim_loss_how *how) {
   return how->vectors.kind != BRIM_LOSS_IN_BATCH ? NULL : how->vectors.dot ? "dot" : "cosine";
 }
 
-static const char *best(const brim_row_facts *facts) {
+/* Of scores it is the correlation of what the model's vectors are compared by, as the library has it. */
+static const char *best(const brim_row_facts *facts, brim_similarity own) {
   if (facts->most_texts > 2)
     return "accuracy";
-  return facts->labels == BRIM_RANGE_NONE ? "mrr" : facts->labels == BRIM_RANGE_BINARY ? "average_precision" : NULL;
+  return facts->labels == BRIM_RANGE_NONE     ? "mrr"
+         : facts->labels == BRIM_RANGE_BINARY ? "average_precision"
+                                              : brim_similarity_metric(own);
 }
 
 /* In-batch negatives, CoSENT, AnglE and the contrastive loss of hard pairs compare the rows of a step with each other; others are

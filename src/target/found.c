@@ -34,14 +34,10 @@ static double lost_by(const brim_row_found *found) {
 
 typedef struct search {
   const brim_scored *s;
-  double *units; /* [texts, outputs] */
+  brim_given_vectors vectors;
   uint64_t every;
   brim_row_found *out;
 } search;
-
-static const double *unit_of(const search *a, uint64_t text) {
-  return a->units + (size_t)text * (size_t)a->s->outputs;
-}
 
 static bool is_scored_pair(const brim_scored *s, uint64_t row) {
   return brim_text_count(s, row) == 2 && !isnan(brim_first_label(s, row));
@@ -56,13 +52,13 @@ static void find_row(void *context, int64_t at, int worker) {
   (void)worker;
   *found = (brim_row_found){.label = is_scored_pair(s, row) ? brim_first_label(s, row) : (double)NAN,
                             .rival = (double)NAN,
-                            .dot = brim_own_similarity(s) == BRIM_SIMILARITY_DOT};
-  found->predicted = brim_dot(unit_of(a, anchor), unit_of(a, anchor + 1), s->outputs);
+                            .similarity = s->meaning.similarity};
+  found->predicted = brim_compare_vectors(&a->vectors, anchor, anchor + 1);
   for (uint64_t k = 2; k < count; k++)
-    take_rival(found, brim_dot(unit_of(a, anchor), unit_of(a, anchor + k), s->outputs), k);
+    take_rival(found, brim_compare_vectors(&a->vectors, anchor, anchor + k), k);
   for (uint64_t other = 0; isnan(found->label) && count == 2 && other < s->rows; other++)
     if (other != row && !brim_same_text(s, brim_first_text(s, other) + 1, anchor + 1))
-      take_rival(found, brim_dot(unit_of(a, anchor), unit_of(a, brim_first_text(s, other) + 1), s->outputs), other);
+      take_rival(found, brim_compare_vectors(&a->vectors, anchor, brim_first_text(s, other) + 1), other);
   found->loss = lost_by(found);
 }
 
@@ -91,19 +87,21 @@ static void lose_by_scale(brim_row_found *found, size_t count) {
 }
 
 int brim_find_vectors(const brim_scored *s, uint64_t every, brim_row_found *out, brim_error *err) {
-  search a = {.s = s, .every = every, .out = out, .units = brim_unit_vectors(s)};
+  search a = {.s = s, .every = every, .out = out, .vectors = brim_give_vectors(s)};
   const uint64_t count = (s->rows + every - 1) / every;
-  const int status = a.units ? BRIM_OK : BRIM_NOMEM(err);
+  const int status = a.vectors.at ? BRIM_OK : BRIM_NOMEM(err);
   if (!status)
     brim_pool_run(s->runtime, (int64_t)count, find_row, &a);
   if (!status && s->rows > 0 && is_scored_pair(s, 0))
     lose_by_scale(out, (size_t)count);
-  brim_release(s->runtime, a.units);
+  brim_release(s->runtime, a.vectors.at);
   return status;
 }
 
 void brim_say_vectors(const brim_row_found *found, bool own, char *label, char *predicted, size_t size) {
-  const char *what = found->dot ? "dot product" : "cosine";
+  static const char *const names[BRIM_SIMILARITIES] = {"cosine", "dot product", "negative euclidean distance",
+                                                       "negative manhattan distance"};
+  const char *what = names[found->similarity];
   if (!isnan(found->label)) {
     snprintf(label, size, "%.4g", found->label);
     snprintf(predicted, size, "a %s of %.4f", what, found->predicted);
@@ -127,19 +125,14 @@ static void take_near(brim_near *out, int *count, int most, uint64_t row, double
 }
 
 int brim_nearest_vectors(const brim_scored *s, uint64_t row, int most, brim_near *out) {
-  const brim_similarity own = brim_own_similarity(s);
-  const int32_t width = s->outputs;
-  double *vectors = brim_alloc_array(s->runtime, 2 * (size_t)width, sizeof *vectors), *other = vectors + width;
+  double *vectors = brim_alloc_array(s->runtime, 2 * (size_t)s->outputs, sizeof *vectors), *other = vectors + s->outputs;
   int count = 0;
   if (!vectors)
     return -1;
-  for (int32_t k = 0; k < width; k++)
-    vectors[k] = (double)s->logits[brim_first_text(s, row) * (uint64_t)width + (uint64_t)k];
+  const int32_t width = brim_give_text(s, brim_first_text(s, row), vectors);
   for (uint64_t r = 0; r < s->rows; r++) {
-    const uint64_t text = brim_first_text(s, r) + 1;
-    for (int32_t k = 0; k < width; k++)
-      other[k] = (double)s->logits[text * (uint64_t)width + (uint64_t)k];
-    take_near(out, &count, most, r, brim_similarity_of(own, vectors, other, width));
+    brim_give_text(s, brim_first_text(s, r) + 1, other);
+    take_near(out, &count, most, r, brim_similarity_of(s->meaning.similarity, vectors, other, width));
   }
   brim_release(s->runtime, vectors);
   return count;
@@ -149,7 +142,7 @@ int brim_nearest_vectors(const brim_scored *s, uint64_t row, int most, brim_near
 
 static void find_pair(const brim_scored *s, uint64_t row, brim_row_found *found) {
   const double logit = (double)s->logits[brim_first_text(s, row)], y = found->label;
-  const bool probability = !s->values && y >= 0 && y <= 1;
+  const bool probability = !s->meaning.values && y >= 0 && y <= 1;
   found->predicted = probability ? brim_sigmoid(logit) : logit;
   found->loss = probability ? brim_binary_loss(logit, y, 1) : (logit - y) * (logit - y);
 }
@@ -159,7 +152,7 @@ static void find_group(const brim_scored *s, uint64_t row, brim_row_found *found
   const uint64_t first = brim_first_text(s, row);
   found->label = found->predicted = (double)NAN;
   for (uint64_t k = 0; k < brim_text_count(s, row); k++) {
-    const double logit = (double)s->logits[first + k], score = s->values ? logit : brim_sigmoid(logit);
+    const double logit = (double)s->logits[first + k], score = s->meaning.values ? logit : brim_sigmoid(logit);
     if (brim_relevance(s, row, k) > 0)
       found->predicted = isnan(found->predicted) || score > found->predicted ? score : found->predicted;
     else

@@ -4,12 +4,12 @@
 #include "task/rules.h"
 
 typedef struct brim_row_found {
-  double loss;      /* what is wrong about it; 0: nothing */
-  double label;     /* what it should give; NaN: its right text should come before all others */
-  double predicted; /* what it gives, or its right text does */
-  double rival;     /* what the best of the others gives; NaN: there are none */
-  uint64_t other;   /* that one: a row, or where a row has further texts, which of them */
-  bool dot;         /* of vectors: dot products, not cosines */
+  double loss;                /* what is wrong about it; 0: nothing */
+  double label;               /* what it should give; NaN: its right text should come before all others */
+  double predicted;           /* what it gives, or its right text does */
+  double rival;               /* what the best of the others gives; NaN: there are none */
+  uint64_t other;             /* that one: a row, or where a row has further texts, which of them */
+  brim_similarity similarity; /* of vectors: what these are */
 } brim_row_found;
 
 /* How relevant the documents of a row are: its labels, or of a row without a label the first is (1) and others are not. Labels of

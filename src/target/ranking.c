@@ -1,7 +1,6 @@
 #include "target/ranking.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/sort.h"
 #include "target/vectors.h"
@@ -106,25 +105,6 @@ brim_reranking brim_reranking_of(const double *scores, const double *gains, uint
 }
 
 /* ---- similarities -------------------------------------------------------------------------------------------- */
-
-static const char *const names[BRIM_SIMILARITIES] = {"cosine", "dot", "euclidean", "manhattan"};
-
-const char *brim_similarity_names(void) {
-  return "cosine|dot|euclidean|manhattan";
-}
-
-const char *brim_similarity_name(brim_similarity similarity) {
-  return names[similarity];
-}
-
-bool brim_similarity_named(const char *name, size_t length, brim_similarity *out) {
-  for (int i = 0; i < BRIM_SIMILARITIES; i++)
-    if (strlen(names[i]) == length && memcmp(names[i], name, length) == 0) {
-      *out = (brim_similarity)i;
-      return true;
-    }
-  return false;
-}
 
 /* Of vectors that are equal it is exactly 1: the root of a square is exact, and ranks see ties. */
 static double cosine_of(const double *a, const double *b, int32_t width) {

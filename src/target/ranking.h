@@ -2,7 +2,7 @@
  * (InformationRetrievalEvaluator, CrossEncoderRerankingEvaluator) and what they call of scikit-learn. */
 #ifndef BRIM_TARGET_RANKING_H
 #define BRIM_TARGET_RANKING_H
-#include "brim/embed.h"
+#include "brim/task.h"
 
 /* Of the first k documents of a ranking. */
 typedef struct brim_retrieval {
@@ -25,16 +25,6 @@ typedef struct brim_reranking {
 /* order: room for [count]. No relevant document: all 0. */
 brim_reranking brim_reranking_of(const double *scores, const double *gains, uint64_t count, uint64_t k, uint64_t *order);
 
-/* What two vectors are to each other: the larger the more alike. */
-typedef enum brim_similarity {
-  BRIM_SIMILARITY_COSINE = 0,
-  BRIM_SIMILARITY_DOT,
-  BRIM_SIMILARITY_EUCLIDEAN, /* -|a - b| */
-  BRIM_SIMILARITY_MANHATTAN, /* -sum |a - b| */
-  BRIM_SIMILARITIES
-} brim_similarity;
-const char *brim_similarity_name(brim_similarity similarity);
-bool brim_similarity_named(const char *name, size_t length, brim_similarity *out);
 double brim_similarity_of(brim_similarity similarity, const double *a, const double *b, int32_t width);
 
 #endif

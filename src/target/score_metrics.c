@@ -154,10 +154,20 @@ static void find_loss(const judged *j, bool unit, brim_metrics *out) {
   out->loss = 0;
   for (uint64_t i = 0; i < j->count; i++) {
     const double error = j->scores[i] - j->labels[i];
-    out->loss += (unit && !j->s->values ? brim_binary_loss(j->scores[i], j->labels[i], 1) : error * error) / (double)j->count;
+    out->loss += (unit && !j->s->meaning.values ? brim_binary_loss(j->scores[i], j->labels[i], 1) : error * error) /
+                 (double)j->count;
   }
-  if (j->s->values && has_margins(j->s))
+  if (j->s->meaning.values && has_margins(j->s))
     out->loss = margin_loss(j);
+}
+
+/* Of the scores that predictions have: a sigmoid keeps the order of logits, but not how far apart they are. */
+static void correlate(const judged *j, double *own, brim_metrics *out) {
+  for (uint64_t i = 0; i < j->count; i++)
+    own[i] = j->s->meaning.values ? j->scores[i] : brim_sigmoid(j->scores[i]);
+  memcpy(own + j->count, j->labels, j->count * sizeof *own);
+  const brim_correlation c = brim_correlate(own, own + j->count, j->count, own + 2 * j->count);
+  out->pearson = c.pearson, out->spearman = c.spearman;
 }
 
 /* own: room for [2, count], and a correlation. */
@@ -174,10 +184,7 @@ static void measure_all(judged *j, double *own, brim_metrics *out) {
     const brim_binary b = brim_binary_of(j->scores, j->labels, j->count, j->order);
     out->accuracy = b.accuracy, out->f1 = b.f1, out->average_precision = b.average_precision;
   }
-  memcpy(own, j->scores, j->count * sizeof *own);
-  memcpy(own + j->count, j->labels, j->count * sizeof *own);
-  const brim_correlation c = brim_correlate(own, own + j->count, j->count, own + 2 * j->count);
-  out->pearson = c.pearson, out->spearman = c.spearman;
+  correlate(j, own, out);
 }
 
 int brim_measure_scores(const brim_scored *s, brim_metrics *out, brim_error *err) {

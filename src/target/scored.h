@@ -6,11 +6,6 @@
 #include "target/ranking.h"
 #include "task/rules.h"
 
-/* What rows of vectors are compared by: the similarity that the model was trained with. */
-static inline brim_similarity brim_own_similarity(const brim_scored *s) {
-  return s->values ? BRIM_SIMILARITY_DOT : BRIM_SIMILARITY_COSINE;
-}
-
 /* A row's first text; of `rows` the end. */
 static inline uint64_t brim_first_text(const brim_scored *s, uint64_t row) {
   return s->firsts ? s->firsts[row] : row;
@@ -29,8 +24,15 @@ static inline bool brim_same_text(const brim_scored *s, uint64_t one, uint64_t o
   return s->same && s->same[one] == s->same[other];
 }
 
-/* All vectors as products of them are that similarity, for cosines at length 1, [texts, outputs], to be released; NULL: no memory
- * (vector_metrics.c). */
-double *brim_unit_vectors(const brim_scored *s);
+/* The vectors of all texts as the folder gives and compares them (vector_metrics.c). */
+typedef struct brim_given_vectors {
+  double *at; /* [texts, width], for cosines of length 1; to be released; NULL: no memory */
+  int32_t width;
+  brim_similarity similarity;
+} brim_given_vectors;
+/* One of them as the folder gives it; returns its width. */
+int32_t brim_give_text(const brim_scored *s, uint64_t text, double *to);
+brim_given_vectors brim_give_vectors(const brim_scored *s);
+double brim_compare_vectors(const brim_given_vectors *vectors, uint64_t one, uint64_t other);
 
 #endif

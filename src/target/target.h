@@ -81,7 +81,7 @@ typedef struct brim_target {
    * checkpoints are compared: NULL is the task's own. */
   const char *(*loss_name)(const brim_loss_how *how);
   bool (*has_loss)(const char *name);
-  const char *(*best)(const brim_row_facts *facts); /* NULL: it does not depend on rows */
+  const char *(*best)(const brim_row_facts *facts, brim_similarity own); /* NULL: it does not depend on rows */
   /* Whether outputs are what labels are, and not logits of probabilities; NULL: a model does not say. */
   bool (*gives_labels)(const brim_loss_how *how);
   /* The similarity that the chosen loss compares outputs by; NULL, or gives it: a model has none, or keeps its own. */

@@ -14,24 +14,28 @@
 
 enum { FIRST = 10 }; /* ranks that MRR looks at */
 
-/* A text's vector as the model's folder gives it. */
-static void widen(const brim_scored *s, uint64_t text, double *to) {
-  const float *from = s->logits + (size_t)text * (size_t)s->outputs;
-  for (int32_t k = 0; k < s->outputs; k++)
-    to[k] = (double)from[k];
-  if (s->unit)
-    brim_make_unit(to, s->outputs, BRIM_NORM_EPS, to);
+int32_t brim_give_text(const brim_scored *s, uint64_t text, double *to) {
+  return brim_give_vector(&s->meaning, s->logits + (size_t)text * (size_t)s->outputs, s->outputs, to);
 }
 
-double *brim_unit_vectors(const brim_scored *s) {
-  const size_t texts = (size_t)brim_first_text(s, s->rows), width = (size_t)s->outputs;
-  double *units = brim_alloc_array(s->runtime, texts, width * sizeof *units);
-  for (size_t t = 0; units && t < texts; t++) {
-    widen(s, t, units + t * width);
-    if (!s->unit && brim_own_similarity(s) == BRIM_SIMILARITY_COSINE)
-      brim_make_unit(units + t * width, s->outputs, BRIM_NORM_EPS, units + t * width);
+/* Vectors that have length 1 already are not brought to it again. */
+brim_given_vectors brim_give_vectors(const brim_scored *s) {
+  const size_t texts = (size_t)brim_first_text(s, s->rows);
+  const int32_t width = brim_kept_dimensions(s->meaning.dimensions, s->outputs);
+  const bool cosines = s->meaning.similarity == BRIM_SIMILARITY_COSINE && !(s->meaning.unit && width == s->outputs);
+  double *to = brim_alloc_array(s->runtime, texts, (size_t)width * sizeof *to);
+  const brim_given_vectors vectors = {to, width, s->meaning.similarity};
+  for (size_t t = 0; to && t < texts; t++, to += width) {
+    brim_give_text(s, t, to);
+    if (cosines)
+      brim_make_unit(to, width, BRIM_NORM_EPS, to);
   }
-  return units;
+  return vectors;
+}
+
+double brim_compare_vectors(const brim_given_vectors *v, uint64_t one, uint64_t other) {
+  const double *x = v->at + one * (uint64_t)v->width, *y = v->at + other * (uint64_t)v->width;
+  return v->similarity == BRIM_SIMILARITY_COSINE ? brim_dot(x, y, v->width) : brim_similarity_of(v->similarity, x, y, v->width);
 }
 
 static int refuse_row(const brim_scored *s, uint64_t row, const char *needs, brim_error *err) {
@@ -44,9 +48,9 @@ static int refuse_row(const brim_scored *s, uint64_t row, const char *needs, bri
 /* vectors: room for [2, outputs]. */
 static void measure_similarity(const brim_scored *s, brim_similarity which, double *vectors, double *scores) {
   for (uint64_t row = 0; row < s->rows; row++) {
-    widen(s, brim_first_text(s, row), vectors);
-    widen(s, brim_first_text(s, row) + 1, vectors + s->outputs);
-    scores[row] = brim_similarity_of(which, vectors, vectors + s->outputs, s->outputs);
+    const int32_t width = brim_give_text(s, brim_first_text(s, row), vectors);
+    brim_give_text(s, brim_first_text(s, row) + 1, vectors + width);
+    scores[row] = brim_similarity_of(which, vectors, vectors + width, width);
   }
 }
 
@@ -68,13 +72,13 @@ static void judge_similarity(const brim_scored *s, brim_similarity which, double
                                                &out->spearman_manhattan};
   double *labels = scores + s->rows;
   read_labels(s, labels);
-  if (which == brim_own_similarity(s) && is_binary(labels, s->rows)) {
+  if (which == s->meaning.similarity && is_binary(labels, s->rows)) {
     const brim_binary b = brim_binary_of(scores, labels, s->rows, (uint64_t *)(void *)(labels + s->rows));
     out->accuracy = b.accuracy, out->f1 = b.f1, out->average_precision = b.average_precision;
   }
   const brim_correlation c = brim_correlate(scores, labels, s->rows, labels + s->rows);
   *spearman[which] = c.spearman;
-  if (which == brim_own_similarity(s))
+  if (which == s->meaning.similarity)
     out->pearson = c.pearson;
 }
 
@@ -108,40 +112,34 @@ static int measure_labelled(const brim_scored *s, brim_metrics *out, brim_error 
 
 typedef struct search {
   const brim_scored *s;
-  double *units;   /* [texts, outputs] */
+  brim_given_vectors vectors;
   uint64_t *ranks; /* [rows]: of the positive, from 1 */
 } search;
-
-static const double *unit_of(const search *a, uint64_t text) {
-  return a->units + (size_t)text * (size_t)a->s->outputs;
-}
 
 /* Among its own negatives: an equal one is not below it. */
 static void rank_in_row(void *context, int64_t row, int worker) {
   const search *a = context;
   const uint64_t anchor = brim_first_text(a->s, (uint64_t)row);
   const uint64_t count = brim_text_count(a->s, (uint64_t)row);
-  const int32_t width = a->s->outputs;
-  const double own = brim_dot(unit_of(a, anchor), unit_of(a, anchor + 1), width);
+  const double own = brim_compare_vectors(&a->vectors, anchor, anchor + 1);
   (void)worker;
   a->ranks[row] = 1;
   for (uint64_t k = 2; k < count; k++)
-    a->ranks[row] += brim_dot(unit_of(a, anchor), unit_of(a, anchor + k), width) >= own;
+    a->ranks[row] += brim_compare_vectors(&a->vectors, anchor, anchor + k) >= own;
 }
 
-/* Among the positives of all rows: of equal cosines the first row's comes first. */
+/* Among the positives of all rows: of equal similarities the first row's comes first. */
 static void rank_in_all(void *context, int64_t at, int worker) {
   const search *a = context;
   const uint64_t row = (uint64_t)at;
-  const int32_t width = a->s->outputs;
-  const double *anchor = unit_of(a, brim_first_text(a->s, row));
-  const double own = brim_dot(anchor, unit_of(a, brim_first_text(a->s, row) + 1), width);
+  const uint64_t anchor = brim_first_text(a->s, row);
+  const double own = brim_compare_vectors(&a->vectors, anchor, anchor + 1);
   (void)worker;
   a->ranks[row] = 1;
   for (uint64_t other = 0; other < a->s->rows; other++) {
-    if (other == row || brim_same_text(a->s, brim_first_text(a->s, other) + 1, brim_first_text(a->s, row) + 1))
+    if (other == row || brim_same_text(a->s, brim_first_text(a->s, other) + 1, anchor + 1))
       continue; /* the same positive counts once */
-    const double score = brim_dot(anchor, unit_of(a, brim_first_text(a->s, other) + 1), width);
+    const double score = brim_compare_vectors(&a->vectors, anchor, brim_first_text(a->s, other) + 1);
     a->ranks[row] += score > own || (score == own && other < row);
   }
 }
@@ -172,14 +170,14 @@ static int has_negatives(const brim_scored *s, bool *out, brim_error *err) {
 static int measure_unlabelled(const brim_scored *s, brim_metrics *out, brim_error *err) {
   bool of_row;
   BRIM_TRY(has_negatives(s, &of_row, err));
-  search a = {.s = s, .units = brim_unit_vectors(s)};
+  search a = {.s = s, .vectors = brim_give_vectors(s)};
   a.ranks = brim_alloc_array(s->runtime, (size_t)s->rows, sizeof *a.ranks);
-  const int status = a.units && a.ranks ? BRIM_OK : BRIM_NOMEM(err);
+  const int status = a.vectors.at && a.ranks ? BRIM_OK : BRIM_NOMEM(err);
   if (!status) {
     brim_pool_run(s->runtime, (int64_t)s->rows, of_row ? rank_in_row : rank_in_all, &a);
     count_ranks(&a, of_row, out);
   }
-  brim_release(s->runtime, a.units);
+  brim_release(s->runtime, a.vectors.at);
   brim_release(s->runtime, a.ranks);
   return status;
 }
@@ -211,10 +209,11 @@ static int possible_labelled(const brim_scored *s, brim_metrics *out, brim_error
   double *scores = room_of_scores(s);
   if (!scores)
     return BRIM_NOMEM(err);
-  for (uint64_t row = 0; row < s->rows; row++)
-    scores[row] = (double)row;
-  judge_similarity(s, BRIM_SIMILARITY_COSINE, scores, out);
-  out->spearman_dot = out->spearman_euclidean = out->spearman_manhattan = out->spearman;
+  for (int which = 0; which < BRIM_SIMILARITIES; which++) {
+    for (uint64_t row = 0; row < s->rows; row++)
+      scores[row] = (double)row;
+    judge_similarity(s, (brim_similarity)which, scores, out);
+  }
   brim_release(s->runtime, scores);
   return BRIM_OK;
 }

@@ -17,8 +17,7 @@ typedef struct brim_scored {
   const uint64_t *same;   /* [texts] equal for equal texts; NULL: not known */
   const uint64_t *groups; /* [rows] equal for rows of one query; NULL: not known */
   const char *set;        /* as messages name it; NULL: they do not */
-  bool values;            /* scores are values, not logits of probabilities; of vectors dot products, not cosines */
-  bool unit;              /* vectors are brought to length 1 first, as the model's folder says */
+  brim_meaning meaning;   /* of logits */
 } brim_scored;
 
 /* Outcomes of rows, or of the labelled tokens of rows, to be measured. */

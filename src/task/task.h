@@ -71,6 +71,16 @@ typedef struct brim_correlation {
 enum { BRIM_CORRELATION_WORK = sizeof(double) + sizeof(uint64_t) };
 brim_correlation brim_correlate(double *x, double *y, uint64_t count, void *work);
 
+/* ---- similarity.c */
+const char *brim_similarity_name(brim_similarity similarity);
+bool brim_similarity_named(const char *name, size_t length, brim_similarity *out);
+/* The metric of scored pairs of vectors that are compared by it. */
+const char *brim_similarity_metric(brim_similarity own);
+/* Numbers of a vector of `width` that a cut to `wanted` leaves; 0: there is none. */
+int32_t brim_kept_dimensions(int32_t wanted, int32_t width);
+/* A vector as the folder gives it, of what the model gives: brought to length 1, and cut. Returns its width. */
+int32_t brim_give_vector(const brim_meaning *meaning, const float *from, int32_t width, double *to);
+
 /* ---- score.c: what several tasks have in common */
 /* BRIM_E_DIVERGED, which names the row, where an output is no finite number. */
 int brim_outputs_finite(const float *logits, int32_t outputs, uint64_t row, brim_error *err) BRIM_CHECK;

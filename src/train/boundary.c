@@ -99,7 +99,7 @@ static int boundary_cosines(brim_trainer *t, const brim_eval_set *set, ready how
     return BRIM_OK;
   int status = BRIM_OK;
   if (t->options.group.rank == 0)
-    status = brim_found_open(t->runtime, task, brim_model_outputs(t->model), brim_scores_are_values(t->model), t->logits,
+    status = brim_found_open(t->runtime, task, brim_model_outputs(t->model), brim_model_meaning(t->model), t->logits,
                              set->dataset, MOST_FOUND, &rows, err);
   status = brim_group_agree(&t->options.group, status, err);
   if (!status)
@@ -146,7 +146,7 @@ static int boundary_evaluate_one(brim_trainer *t, brim_eval_set *set, ready how,
                                       metrics,
                                       brim_model_labels(t->model),
                                       brim_model_outputs(t->model),
-                                      brim_scores_are_values(t->model)};
+                                      brim_model_meaning(t->model)};
   BRIM_TRY(boundary_own_metrics(t, &evaluation, f, err));
   BRIM_TRY(brim_trainer_emit_eval(t, set->name, metrics, f->own, f->own_count, how == OF_AVERAGE, how != AGAIN, err));
   BRIM_TRY(boundary_cosines(t, set, how, err));

@@ -185,13 +185,14 @@ int brim_choose_loss(brim_runtime *runtime, const brim_model *model, const brim_
 
 /* ---- the best ------------------------------------------------------------------------------------------------ */
 
-int brim_best_metric_of(brim_runtime *runtime, brim_task task, const brim_dataset *dataset, const char **out, brim_error *err) {
+int brim_best_metric_of(brim_runtime *runtime, const brim_model *model, const brim_dataset *dataset, const char **out,
+                        brim_error *err) {
+  const brim_task task = brim_model_task(model);
   const brim_target *target = brim_target_of(task);
   *out = brim_task_best_metric(task);
   if (dataset && target->best) {
     const brim_row_facts facts = facts_of(dataset);
-    const char *of_rows = target->best(&facts);
-    *out = of_rows ? of_rows : *out;
+    *out = target->best(&facts, brim_model_meaning(model).similarity);
   } else if (dataset && brim_task_rules_of(task)->check) { /* where its rows do not have it, there is the loss */
     brim_metrics possible;
     BRIM_TRY(brim_metrics_possible(runtime, task, dataset, NULL, &possible, err));

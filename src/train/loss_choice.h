@@ -19,7 +19,7 @@ uint64_t brim_ignored_labels(const brim_dataset *dataset);
 bool brim_equal_labels(const brim_dataset *dataset);
 /* The name of the metric of a set (NULL: of none) that decides which checkpoint is the best. Of scores whose queries have one
  * document each there is no order to measure, and the loss decides. */
-int brim_best_metric_of(brim_runtime *runtime, brim_task task, const brim_dataset *dataset, const char **out,
+int brim_best_metric_of(brim_runtime *runtime, const brim_model *model, const brim_dataset *dataset, const char **out,
                         brim_error *err) BRIM_CHECK;
 /* Bytes of the loss where the host computes it, for steps and parts of this outlook; 0: the device does. */
 int brim_loss_memory(brim_runtime *runtime, const brim_model *model, const brim_dataset *dataset,

@@ -93,8 +93,7 @@ static int start_metric(brim_trainer *t, const brim_named_dataset *evals, int co
   const bool given = o->best_metric;
   BRIM_TRY(brim_sets_check(evals, count, err));
   if (!given)
-    BRIM_TRY(
-        brim_best_metric_of(t->runtime, brim_model_task(t->model), count > 0 ? evals[0].dataset : NULL, &o->best_metric, err));
+    BRIM_TRY(brim_best_metric_of(t->runtime, t->model, count > 0 ? evals[0].dataset : NULL, &o->best_metric, err));
   const char *slash = strrchr(o->best_metric, '/'), *name = slash ? slash + 1 : o->best_metric;
   size_t set = slash ? (size_t)(slash - o->best_metric) : 0;
   char names[BRIM_METRIC_NAMES];

@@ -63,16 +63,17 @@ void brim_speed_text(const brim_mode_result *results, int index, char *text, siz
     snprintf(text, size, "%s%s", low > 0.9 && high < 1.1 ? "about the same" : "not clear", range);
 }
 
-const char *brim_comparison_metric(brim_task task, const brim_mode_result *results, int count) {
-  const char *const wanted[] = {"ndcg", "average_precision", brim_task_best_metric(task), "mrr", "accuracy"};
+const char *brim_comparison_metric(brim_task task, brim_similarity own, const brim_mode_result *results, int count) {
+  const char *const best = own == BRIM_SIMILARITY_COSINE ? brim_task_best_metric(task) : brim_similarity_metric(own);
+  const char *const wanted[] = {"ndcg", "average_precision", best, "mrr", "accuracy"};
   if (count == 0 || !results[0].evaluated)
-    return brim_task_best_metric(task);
+    return best;
   for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
     const brim_metric *metric = brim_metric_find(task, wanted[i]);
     if (metric && isfinite(brim_metric_value(metric, &results[0].metrics)))
       return wanted[i];
   }
-  return brim_task_best_metric(task);
+  return best;
 }
 
 /* NaN: there was no evaluation. */

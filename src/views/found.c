@@ -78,7 +78,7 @@ static int find_near(const brim_verdict *v, const brim_found_rows *found, brim_j
 int brim_judge_found(brim_runtime *runtime, const brim_verdict *v, brim_judged *out, brim_error *err) {
   brim_found_rows found;
   out->outputs = 1;
-  int status = brim_found_open(runtime, v->task, v->outputs, v->values, v->logits, v->dataset, MOST_FOUND, &found, err);
+  int status = brim_found_open(runtime, v->task, v->outputs, v->meaning, v->logits, v->dataset, MOST_FOUND, &found, err);
   for (uint64_t i = 0; i < found.count && !status; i++)
     note_wrong(v, &found, i, out);
   if (!status)

@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "base/utf8.h"
 #include "data/facts.h"
+#include "model/run/ask.h"
 #include "task/task.h"
 #include "train/answers/evaluate.h"
 #include "views/views.h"
@@ -274,7 +275,7 @@ static int judge_fitted(brim_runtime *runtime, brim_model *model, const brim_dat
                                 .logits = options.logits,
                                 .outcomes = options.outcomes,
                                 .outputs = brim_model_outputs(model),
-                                .values = brim_scores_are_values(model)};
+                                .meaning = brim_model_meaning(model)};
   if (!status)
     status = brim_judge(runtime, &verdict, out, err);
   brim_release(runtime, room);

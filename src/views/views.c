@@ -87,7 +87,7 @@ static int judge(brim_views *v, const brim_evaluation *e, const brim_labels *lab
                                 .logits = e->logits,
                                 .outcomes = e->outcomes,
                                 .outputs = e->outputs,
-                                .values = e->values};
+                                .meaning = e->meaning};
   BRIM_TRY(index_of(v, e->name, &index, err));
   brim_judged_free(&v->sets[index]);
   const int status = brim_judge(v->runtime, &verdict, &v->sets[index], err);

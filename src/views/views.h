@@ -17,7 +17,7 @@ typedef struct brim_verdict {
   const float *logits; /* [rows, labels->count], or of rows of texts [texts, outputs]; NULL for classification and tokens */
   const brim_outcome *outcomes; /* [rows] of classification, or [labelled tokens]; NULL for other tasks */
   int32_t outputs;              /* of vectors: their width */
-  bool values;                  /* of scores: brim_evaluation's */
+  brim_meaning meaning;         /* of logits */
 } brim_verdict;
 
 /* Without texts. Free *out in any case. */

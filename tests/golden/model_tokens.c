@@ -220,7 +220,7 @@ static void check_evaluate(brim_model *model, const brim_dataset *rows) {
   brim_eval_options_init(&options);
   options.outcomes = outcomes, options.confusion = confusion;
   if (!outcomes || brim_evaluate(case_runtime, model, rows, &options, &got, &err) ||
-      brim_metrics_compute(case_runtime, BRIM_TASK_TOKENS, OUTPUTS, false, logits, rows, &expected, &err))
+      brim_metrics_compute(case_runtime, BRIM_TASK_TOKENS, OUTPUTS, (brim_meaning){0}, logits, rows, &expected, &err))
     case_stop("evaluate", &err);
   double apart = 0;
   for (uint64_t row = 0; row < brim_dataset_rows(rows); row++) {

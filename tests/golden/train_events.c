@@ -442,8 +442,8 @@ static void predictions(void) {
   ok(case_distance(one, other, 44 * 3) < 1e-6, "the same outputs");
   brim_metrics direct, computed;
   ok_int(brim_evaluate(job.runtime, job.model, job.train, &options, &direct, &err), BRIM_OK, "evaluated");
-  ok_int(brim_metrics_compute(job.runtime, BRIM_TASK_CLASSIFICATION, 3, false, one, job.train, &computed, &err), BRIM_OK,
-         "measured");
+  ok_int(brim_metrics_compute(job.runtime, BRIM_TASK_CLASSIFICATION, 3, (brim_meaning){0}, one, job.train, &computed, &err),
+         BRIM_OK, "measured");
   ok(fabs(direct.loss - computed.loss) < 1e-6 && direct.accuracy == computed.accuracy && direct.slots > direct.tokens,
      "the same loss (%.5f) and accuracy (%.3f)", direct.loss, direct.accuracy);
   free(one), free(other);

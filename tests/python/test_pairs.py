@@ -168,6 +168,27 @@ class Pairs(unittest.TestCase):
             if similarity == "dot":
                 shutil.copytree(HERE / "judged", folder)
 
+    def test_judged_as_folder(self):
+        """Evaluations are of the vectors that the folder gives, cut after their norm, and the best is by what it compares them by; a run's folder too."""
+        for similarity, cut in (("dot", 0), ("cosine", 4), ("dot", 4), ("euclidean", 3), ("manhattan", 5)):
+            folder = HERE / f"{similarity}-{cut}"
+            shutil.copytree(FOLDERS / "st-mean-normalize", folder)
+            settings = folder / "config_sentence_transformers.json"
+            settings.chmod(0o644)
+            settings.write_text(json.dumps({"similarity_fn_name": similarity, **({"truncate_dim": cut} if cut else {})}), encoding="utf-8")
+            result = brim.train(folder, SCORED, task="embedding", loss="cosent", eval=SCORED, patience=9, output=HERE / "own", overwrite=True, **HOW)
+            metric = "spearman" if similarity == "cosine" else f"spearman_{similarity}"
+            self.assertEqual(result.metric, metric)
+            for model in (result.model, brim.Model(HERE / "own")):
+                texts = [model.embed([row[name] for row in SCORED]).astype(float) for name in ("sentence1", "sentence2")]
+                self.assertEqual(texts[0].shape[1], cut or 16)
+                found, whole = model.evaluate(SCORED), model.evaluate_similarity([(row["sentence1"], row["sentence2"], row["score"]) for row in SCORED])
+                for name in ("cosine", "dot", "euclidean", "manhattan"):
+                    self.assertAlmostEqual(found["spearman" if name == "cosine" else f"spearman_{name}"], whole[f"spearman_{name}"], delta=2e-3)
+                self.assertAlmostEqual(found["pearson"], whole[f"pearson_{similarity}"], places=5)
+            compared = brim.compare(folder, SCORED, eval=SCORED[:12], modes=["brim"], task="embedding", batch_size=8, max_steps=1, progress=False)
+            self.assertEqual(compared.metric, metric)
+
     def test_compare(self):
         """Ways of batching are compared by what the rows are measured by."""
         for rows, task, metric in [(PAIRS, "embedding", "accuracy"), (SCORED, "embedding", "spearman"), (ASKED, "rerank", "ndcg")]:

@@ -149,7 +149,7 @@ static brim_metrics measured(const float *logits, const float *labels, const uin
                          .labels = labels,
                          .width = 1,
                          .groups = groups,
-                         .values = values};
+                         .meaning.values = values};
   brim_metrics m = {.mrr = (double)NAN, .ndcg = (double)NAN, .map = (double)NAN, .accuracy = (double)NAN};
   brim_error err = {0};
   ok(brim_check_scores(&s, &err) == BRIM_OK && brim_measure_scores(&s, &m, &err) == BRIM_OK, "measured %s", err.message);
@@ -197,7 +197,7 @@ static void the_loss_is_that_of_training(void) {
                          .labels = margins,
                          .width = 2,
                          .firsts = firsts,
-                         .values = true};
+                         .meaning.values = true};
   brim_metrics m = {0};
   brim_error err = {0};
   ok(brim_measure_scores(&s, &m, &err) == BRIM_OK && fabs(m.loss - (0 + 1 + 1 + 0) / 4.0) < 1e-12, "of margins theirs: %g %s",
@@ -215,7 +215,7 @@ static void margins_are_no_relevances(void) {
                    .labels = margins,
                    .width = 2,
                    .firsts = firsts,
-                   .values = true};
+                   .meaning.values = true};
   brim_metrics m = {0};
   brim_row_found found;
   brim_error err = {0};
@@ -269,6 +269,54 @@ static void each_similarity_agrees_with_scores_that_rise_with_it(void) {
      "two classes that lie apart: accuracy %g, F1 %g, average precision %g", m.accuracy, m.f1, m.average_precision);
 }
 
+/* A norm is of the whole vector, a cut comes after it, and what is left is compared as the folder says. */
+static void vectors_are_those_of_the_folder(void) {
+  enum { LONG = 3 };
+  static const float vectors[] = {3, 0, 4, 6, 0, 1, 3, 0, 0, 0, 2, 0, 1, 0, 9, 0, 1, 0};
+  static const uint64_t firsts[] = {0, 3, 6};
+  static const struct {
+    brim_meaning meaning;
+    double own, rival; /* of row 0 */
+  } all[] = {{{.similarity = BRIM_SIMILARITY_DOT}, 22, 9},
+             {{.dimensions = 2, .similarity = BRIM_SIMILARITY_DOT}, 18, 9},
+             {{.unit = true, .dimensions = 2, .similarity = BRIM_SIMILARITY_DOT}, 0.6 * 6 / 6.0827625302982193, 0.6},
+             {{.unit = true, .dimensions = 2}, 1, 1},
+             {{.unit = true}, 22 / (5 * 6.0827625302982193), 0.6},
+             {{.dimensions = 1, .similarity = BRIM_SIMILARITY_EUCLIDEAN}, -3, 0},
+             {{.dimensions = 9, .similarity = BRIM_SIMILARITY_MANHATTAN}, -6, -4}};
+  brim_scored s = {.runtime = runtime, .rows = 2, .outputs = LONG, .logits = vectors, .firsts = firsts};
+  brim_error err = {0};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    brim_row_found found[2] = {{0}};
+    brim_metrics m = {0};
+    brim_near near = {0};
+    s.meaning = all[i].meaning;
+    ok(brim_find_vectors(&s, 1, found, &err) == BRIM_OK && fabs(found[0].predicted - all[i].own) < 1e-12 &&
+           fabs(found[0].rival - all[i].rival) < 1e-12,
+       "folder %d: %.9g and %.9g", (int)i, found[0].predicted, found[0].rival);
+    const double right = (found[0].predicted > found[0].rival) + (found[1].predicted > found[1].rival);
+    ok(brim_measure_vectors(&s, &m, &err) == BRIM_OK && fabs(m.accuracy - right / 2) < 1e-12, "whose accuracy is %g %s",
+       m.accuracy, err.message);
+    s.rows = 1;
+    ok(brim_nearest_vectors(&s, 0, 1, &near) == 1 && fabs(near.similarity - all[i].own) < 1e-9, "and its neighbour at %.9g",
+       near.similarity);
+    s.rows = 2;
+  }
+}
+
+/* sentence-transformers 6.2 (CrossEncoderCorrelationEvaluator) measures what predict gives. */
+static void scores_correlate_as_they_are_given(void) {
+  static const float logits[] = {-6, -1, 0, 2, 8}, labels[] = {0, 0.25F, 0.5F, 0.75F, 1};
+  brim_scored s = {.runtime = runtime, .rows = 5, .outputs = 1, .logits = logits, .labels = labels, .width = 1};
+  brim_metrics m = {0};
+  brim_error err = {0};
+  ok(brim_measure_scores(&s, &m, &err) == BRIM_OK && fabs(m.pearson - 0.99147503) < 1e-6 && m.spearman > 1 - 1e-12,
+     "sigmoids: %.9g %s", m.pearson, err.message);
+  s.meaning.values = true;
+  ok(brim_measure_scores(&s, &m, &err) == BRIM_OK && fabs(m.pearson - 0.96498785) < 1e-6, "values: %.9g %s", m.pearson,
+     err.message);
+}
+
 /* ---- single rows --------------------------------------------------------------------------------------------- */
 
 /* By its row, of whose texts it may be any. */
@@ -307,6 +355,8 @@ int main(void) {
   a_query_does_not_see_longer_lists();
   large_scores_do_not_overflow();
   each_similarity_agrees_with_scores_that_rise_with_it();
+  vectors_are_those_of_the_folder();
+  scores_correlate_as_they_are_given();
   equal_texts_are_no_negatives();
   one_row_has_nothing_to_learn_from();
   ties_win_nothing();

@@ -25,7 +25,7 @@ static brim_metrics measure(brim_task task, int32_t outputs, const float *logits
   brim_metrics metrics = {0};
   brim_error err = {0};
   brim_dataset *dataset = labelled(labels, count);
-  int status = brim_metrics_compute(runtime, task, outputs, false, logits, dataset, &metrics, &err);
+  int status = brim_metrics_compute(runtime, task, outputs, (brim_meaning){0}, logits, dataset, &metrics, &err);
   if (!ok(status == BRIM_OK, "metrics of %d rows", (int)count))
     printf("# %s\n", err.message);
   brim_dataset_free(dataset);
@@ -124,7 +124,7 @@ static void many_labels(void) {
     samples[i] = (brim_sample){.ids = ids, .length = 2, .labels = labels + 4 * i, .label_width = 4};
   int status = brim_dataset_from_samples(runtime, samples, 5, NULL, &dataset, &err);
   if (!status)
-    status = brim_metrics_compute(runtime, BRIM_TASK_MULTI_LABEL, 4, false, logits, dataset, &m, &err);
+    status = brim_metrics_compute(runtime, BRIM_TASK_MULTI_LABEL, 4, (brim_meaning){0}, logits, dataset, &m, &err);
   if (!ok(status == BRIM_OK, "metrics of many labels")) {
     printf("# %s\n", err.message);
     return;
@@ -143,9 +143,9 @@ static void many_labels(void) {
          counts[5] == 1 && counts[6] == 1 && counts[7] == 1 && counts[12] == 5,
      "without, wrongly with, wrongly without, with: of each label");
   m = (brim_metrics){0};
-  status = brim_metrics_compute(runtime, BRIM_TASK_MULTI_LABEL, 5, false, logits, dataset, &m, &err);
+  status = brim_metrics_compute(runtime, BRIM_TASK_MULTI_LABEL, 5, (brim_meaning){0}, logits, dataset, &m, &err);
   ok(status == BRIM_E_MISMATCH, "another number of labels: %s", err.message);
-  status = brim_metrics_compute(runtime, BRIM_TASK_REGRESSION, 4, false, logits, dataset, &m, &err);
+  status = brim_metrics_compute(runtime, BRIM_TASK_REGRESSION, 4, (brim_meaning){0}, logits, dataset, &m, &err);
   double square = 0;
   for (int i = 0; i < 20; i++)
     square += pow((double)logits[i] - (double)labels[i], 2) / 20;
@@ -261,7 +261,8 @@ static void refused(brim_task task, int32_t outputs, float logit, float label, i
   brim_metrics m;
   brim_error err = {0};
   brim_dataset *dataset = labelled(labels, 3);
-  int status = brim_metrics_compute(runtime, task, outputs, false, logits + (outputs == 1 ? 4 : 2), dataset, &m, &err);
+  int status = brim_metrics_compute(runtime, task, outputs, (brim_meaning){0}, logits + (outputs == 1 ? 4 : 2), dataset, &m,
+                                    &err);
   ok(status == code && strstr(err.message, "row 1"), "%s: %s", what, err.message);
   brim_dataset_free(dataset);
 }

@@ -76,7 +76,7 @@ static brim_metrics measure(const rows *r, uint64_t *labelled) {
   int status = brim_labels_make(runtime, BRIM_TASK_TOKENS, r->names, r->classes, &labels, &err);
   brim_dataset *dataset = status || !logits ? NULL : dataset_of(r, &labels, logits);
   if (dataset)
-    status = brim_metrics_compute(runtime, BRIM_TASK_TOKENS, r->classes, false, logits, dataset, &m, &err);
+    status = brim_metrics_compute(runtime, BRIM_TASK_TOKENS, r->classes, (brim_meaning){0}, logits, dataset, &m, &err);
   ok(dataset && !status, "measured%s%s", status ? ": " : "", status ? err.message : "");
   if (dataset && labelled)
     *labelled = brim_dataset_token_labels(dataset)[brim_dataset_rows(dataset)];
@@ -226,19 +226,19 @@ static void refused(void) {
   brim_metrics m;
   brim_error err = {0};
   ok(!brim_dataset_from_samples(runtime, &sample, 1, NULL, &dataset, &err), "a row without a label");
-  ok(brim_metrics_compute(runtime, BRIM_TASK_TOKENS, 2, false, logits, dataset, &m, &err) == BRIM_E_USAGE,
+  ok(brim_metrics_compute(runtime, BRIM_TASK_TOKENS, 2, (brim_meaning){0}, logits, dataset, &m, &err) == BRIM_E_USAGE,
      "nothing to measure: %s", err.message);
   brim_dataset_free(dataset);
   sample.token_labels = large;
   ok(!brim_dataset_from_samples(runtime, &sample, 1, NULL, &dataset, &err), "a label that no model has yet");
-  ok(brim_metrics_compute(runtime, BRIM_TASK_TOKENS, 2, false, logits, dataset, &m, &err) == BRIM_E_MISMATCH, "out of range: %s",
-     err.message);
+  ok(brim_metrics_compute(runtime, BRIM_TASK_TOKENS, 2, (brim_meaning){0}, logits, dataset, &m, &err) == BRIM_E_MISMATCH,
+     "out of range: %s", err.message);
   brim_dataset_free(dataset);
   const int32_t fine[] = {0, 1};
   sample.token_labels = fine;
   ok(!brim_dataset_from_samples(runtime, &sample, 1, NULL, &dataset, &err), "two labels");
-  ok(brim_metrics_compute(runtime, BRIM_TASK_TOKENS, 2, false, logits, dataset, &m, &err) == BRIM_E_DIVERGED, "damaged: %s",
-     err.message);
+  ok(brim_metrics_compute(runtime, BRIM_TASK_TOKENS, 2, (brim_meaning){0}, logits, dataset, &m, &err) == BRIM_E_DIVERGED,
+     "damaged: %s", err.message);
   brim_dataset_free(dataset);
 }
 

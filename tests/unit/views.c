@@ -304,7 +304,7 @@ static void speeds(void) {
 
 static const char *shown(brim_task task, const brim_metrics *metrics) {
   const brim_mode_result result = {.evaluated = metrics != NULL, .metrics = metrics ? *metrics : brim_metrics_none(0)};
-  return brim_comparison_metric(task, &result, 1);
+  return brim_comparison_metric(task, BRIM_SIMILARITY_COSINE, &result, 1);
 }
 
 /* Of modes that are compared the best metric of the task, or the one that the rows have. */

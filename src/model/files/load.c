@@ -305,8 +305,13 @@ const char *brim_model_dense(const brim_model *model, char names[BRIM_DENSE_NAME
 bool brim_model_normalizes(const brim_model *model) {
   return model->sentence && model->sentence->normalizes;
 }
-bool brim_model_compares_dots(const brim_model *model) {
-  return model->sentence && model->sentence->dot;
+brim_meaning brim_model_meaning(const brim_model *model) {
+  const brim_sentence *s = model->sentence;
+  const bool scores = brim_task_rules_of(brim_model_task(model))->folder == BRIM_FOLDER_OF_CROSS_ENCODER;
+  brim_meaning meaning = {.values = scores && model->config.bare_scores};
+  if (s)
+    meaning.unit = s->normalizes, meaning.dimensions = s->modules.truncated, meaning.similarity = s->similarity;
+  return meaning;
 }
 bool brim_model_scores_bare(const brim_model *model) {
   return model->config.bare_scores;

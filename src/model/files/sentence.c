@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "model/files/modules.h"
 #include "model/files/parts.h"
+#include "task/task.h"
 #include "text/files.h"
 
 #define SETTINGS "config_sentence_transformers.json"
@@ -197,7 +198,8 @@ const char *brim_sentence_activation(const brim_config *config) {
 }
 
 void brim_sentence_compare(brim_sentence *s, const char *similarity) {
-  s->dot = strcmp(similarity, "dot") == 0;
+  if (!brim_similarity_named(similarity, strlen(similarity), &s->similarity))
+    s->similarity = BRIM_SIMILARITY_COSINE;
 }
 
 /* ---- entry --------------------------------------------------------------------------------------------------- */

@@ -12,10 +12,10 @@
 
 typedef struct brim_sentence {
   brim_runtime *runtime;
-  brim_modules modules; /* of the folder */
-  bool normalizes;      /* vectors are brought to length 1 */
-  bool dot;             /* vectors are compared by their dot products; else by cosines */
-  char *settings;       /* config_sentence_transformers.json as it was; NULL: there was none */
+  brim_modules modules;       /* of the folder */
+  bool normalizes;            /* vectors are brought to length 1 */
+  brim_similarity similarity; /* what vectors are compared by */
+  char *settings;             /* config_sentence_transformers.json as it was; NULL: there was none */
   size_t settings_length;
 } brim_sentence;
 

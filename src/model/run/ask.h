@@ -8,8 +8,7 @@ struct brim_config;
 const struct brim_config *brim_model_config(const brim_model *model);
 /* Whether vectors are brought to length 1 after pooling, as the folder's modules say. */
 bool brim_model_normalizes(const brim_model *model);
-/* Whether its vectors are compared by dot products; which its folder will say: "cosine" or "dot". */
-bool brim_model_compares_dots(const brim_model *model);
+/* What its vectors are compared by, which its folder will say: "cosine" or "dot". */
 int brim_model_set_similarity(brim_model *model, const char *name, brim_error *err) BRIM_CHECK;
 /* What vectors go through in its dense layers after pooling, in their order: "identity,tanh"; "": it has none. */
 enum { BRIM_DENSE_NAMES = 40 };

@@ -160,8 +160,7 @@ int32_t brim_embedder_width(const brim_embedder *e) {
 }
 
 int32_t brim_embedder_dimensions(const brim_embedder *e, int32_t wanted) {
-  const int32_t cut = e->modules.truncated;
-  return wanted > 0 ? wanted : cut > 0 && cut < e->modules.width ? cut : e->modules.width;
+  return wanted > 0 ? wanted : brim_kept_dimensions(e->modules.truncated, e->modules.width);
 }
 
 int32_t brim_embedder_max_length(const brim_embedder *e) {

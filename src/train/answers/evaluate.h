@@ -48,15 +48,13 @@ int brim_prediction_run(const brim_prediction *prediction, float *logits, brim_e
 
 /* Equal for pairs of one query. */
 uint64_t brim_row_query(const brim_sample *pair);
-/* Metrics from logits; `values`: they are scores, not logits of probabilities. Of tokens classes are named as the data set's
+/* Metrics from logits of this meaning. Of tokens classes are named as the data set's
  * mapping says. */
-int brim_metrics_compute(brim_runtime *runtime, brim_task task, int32_t outputs, bool values, const float *logits,
+int brim_metrics_compute(brim_runtime *runtime, brim_task task, int32_t outputs, brim_meaning meaning, const float *logits,
                          const brim_dataset *dataset, brim_metrics *out, brim_error *err) BRIM_CHECK;
-/* The same of a model's, whose vectors are brought to length 1 where its folder says so. */
+/* The same of a model's. */
 int brim_model_metrics(brim_runtime *runtime, const brim_model *model, const float *logits, const brim_dataset *dataset,
                        brim_metrics *out, brim_error *err) BRIM_CHECK;
-/* Whether what it gives are scores, not logits of probabilities. */
-bool brim_scores_are_values(const brim_model *model);
 /* Whether the task's target finds what became of single rows: `most` of them at equal distances, or all. Close it in any case. */
 bool brim_finds_rows(brim_task task);
 typedef struct brim_found_rows {
@@ -65,7 +63,7 @@ typedef struct brim_found_rows {
   uint64_t every, count;
   uint64_t *hashes;
 } brim_found_rows;
-int brim_found_open(brim_runtime *runtime, brim_task task, int32_t outputs, bool values, const float *logits,
+int brim_found_open(brim_runtime *runtime, brim_task task, int32_t outputs, brim_meaning meaning, const float *logits,
                     const brim_dataset *dataset, uint64_t most, brim_found_rows *out, brim_error *err) BRIM_CHECK;
 void brim_found_close(brim_found_rows *found);
 /* Whether these rows can be measured, before there are outputs: BRIM_E_MISMATCH names the set and the row. Where

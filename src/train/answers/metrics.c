@@ -127,25 +127,17 @@ static int measure(brim_scored *s, const brim_dataset *dataset, brim_metrics *ou
   return rules->check ? measure_texts(rules, s, dataset, out, err) : rules->measure(s, out, err);
 }
 
-int brim_metrics_compute(brim_runtime *runtime, brim_task task, int32_t outputs, bool values, const float *logits,
+int brim_metrics_compute(brim_runtime *runtime, brim_task task, int32_t outputs, brim_meaning meaning, const float *logits,
                          const brim_dataset *dataset, brim_metrics *out, brim_error *err) {
   brim_scored s = scored_of(runtime, task, outputs, logits, dataset);
-  s.values = values;
+  s.meaning = meaning;
   return measure(&s, dataset, out, err);
-}
-
-/* Dot products of vectors of length 1 are cosines. */
-bool brim_scores_are_values(const brim_model *model) {
-  return (brim_model_compares_dots(model) && !brim_model_normalizes(model)) ||
-         (brim_target_of(brim_model_task(model))->gives_labels && brim_model_scores_bare(model));
 }
 
 int brim_model_metrics(brim_runtime *runtime, const brim_model *model, const float *logits, const brim_dataset *dataset,
                        brim_metrics *out, brim_error *err) {
-  brim_scored s = scored_of(runtime, brim_model_task(model), brim_model_outputs(model), logits, dataset);
-  s.values = brim_scores_are_values(model);
-  s.unit = brim_model_normalizes(model);
-  return measure(&s, dataset, out, err);
+  return brim_metrics_compute(runtime, brim_model_task(model), brim_model_outputs(model), brim_model_meaning(model), logits,
+                              dataset, out, err);
 }
 
 /* ---- single rows ------------------------------------------------------------------------------------------- */
@@ -154,11 +146,11 @@ bool brim_finds_rows(brim_task task) {
   return brim_target_of(task) && brim_target_of(task)->find;
 }
 
-int brim_found_open(brim_runtime *runtime, brim_task task, int32_t outputs, bool values, const float *logits,
+int brim_found_open(brim_runtime *runtime, brim_task task, int32_t outputs, brim_meaning meaning, const float *logits,
                     const brim_dataset *dataset, uint64_t most, brim_found_rows *out, brim_error *err) {
   const brim_target *target = brim_target_of(task);
   *out = (brim_found_rows){.scored = scored_of(runtime, task, outputs, logits, dataset), .every = 1};
-  out->scored.values = values;
+  out->scored.meaning = meaning;
   out->every = out->scored.rows > most ? (out->scored.rows + most - 1) / most : 1;
   out->count = (out->scored.rows + out->every - 1) / out->every;
   int status = add_texts(&out->scored, dataset, &out->hashes, err);

@@ -11,6 +11,7 @@
 #include "base/runtime.h"
 #include "base/status.h"
 #include "target/ranking.h"
+#include "task/task.h"
 #include "train/answers/beir.h"
 #include "train/answers/embed.h"
 

@@ -137,13 +137,15 @@ static int add_outputs(job *j, brim_error *err) {
   BRIM_TRY(brim_predict(j->runtime, j->model, j->dataset, &how, all, err));
   if (!vectors)
     return add(j, "logits", 2, (int64_t)texts, (int64_t)width, all, err);
-  for (uint64_t t = 0; t < texts && brim_model_normalizes(j->model); t++) {
-    double square = 0;
+  const brim_meaning whole = {.unit = brim_model_normalizes(j->model)};
+  double *vector = brim_arena_alloc_array(&j->arena, width, sizeof *vector);
+  for (uint64_t t = 0; vector && t < texts; t++) {
+    brim_give_vector(&whole, all + t * width, (int32_t)width, vector);
     for (size_t k = 0; k < width; k++)
-      square += (double)all[t * width + k] * (double)all[t * width + k];
-    for (size_t k = 0; k < width; k++)
-      all[t * width + k] = (float)((double)all[t * width + k] / fmax(sqrt(square), 1e-12));
+      all[t * width + k] = (float)vector[k];
   }
+  if (!vector)
+    return BRIM_NOMEM(err);
   for (int32_t column = 0; column < brim_dataset_most_texts(j->dataset); column++) {
     float *own = brim_arena_alloc_array(&j->arena, (size_t)rows, width * sizeof *own);
     char name[40];
