@@ -191,7 +191,7 @@ class Tokenizer:
         return Ragged(*_core.encode_batch(self._core, list(texts), None if pairs is None else list(pairs), options))
 
     def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = True) -> str:
-        """The text of ids, as the file's decoder says."""
+        """The text of ids, as the file's decoder says, and clean_up_tokenization_spaces of tokenizer_config.json."""
         _kinds.check(Tokenizer.decode, locals())
         return self._core.decode(ids, skip_special_tokens)
 
@@ -258,7 +258,7 @@ _OF_ANY_CLASS = ("model_max_length", "model_input_names", "truncation_side", "sp
 
 def _attributes(given) -> dict[str, Any]:
     """What a tokenizer of transformers is set to now, and save_pretrained leaves out unless the tokenizer was made with it."""
-    found = {name: getattr(given, name) for name in ("truncation_side", "split_special_tokens") if getattr(given, name, None) is not None}
+    found = {name: getattr(given, name) for name in ("truncation_side", "split_special_tokens", "clean_up_tokenization_spaces") if getattr(given, name, None) is not None}
     if "model_input_names" in vars(given):
         found["model_input_names"] = list(given.model_input_names)
     return found

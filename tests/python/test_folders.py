@@ -91,6 +91,31 @@ class Folders(unittest.TestCase):
             self.assertEqual(first in ids, whole, (lists, added))
 
     def test_file(self):
+    def test_decode(self):
+        """a special token that normalizing changes is no special token's text, and stays; clean_up_tokenization_spaces is for whole texts"""
+        files = folders.base_files(folders.BASES[1])
+        first = folders.next_id(files)
+        folders.own(files)["added_tokens"] += [{"id": first + at, **folders.token(text, special=special, normalized=normalized)}
+                                               for at, (text, special, normalized) in enumerate((("ABC", True, True), ("abd", True, True), ("ABE", True, False), ("ABF", False, True)))]
+        for tidy, want in ((False, "abc abf film 's"), (True, "abc abf film's")):
+            files["tokenizer_config.json"].update(clean_up_tokenization_spaces=tidy)
+            with tempfile.TemporaryDirectory() as place:
+                tokenizer = brim.Tokenizer(folders.write(pathlib.Path(place, "given"), files))
+                ids = [*range(first, first + 4), *(tokenizer.token_to_id(word) for word in ("film", "'", "##s"))]
+                self.assertEqual(tokenizer.decode(ids), want)
+
+    def test_types(self):
+        """a tokenizer.json that stands alone has its own types; beside other files, those that a file or a class asks for; what is saved keeps them"""
+        for others, typed in (({}, True), ({"config.json": {"model_type": "bert"}}, True), ({"config.json": {}}, False), ({"tokenizer_config.json": {}}, False),
+                              ({"tokenizer_config.json": {"model_input_names": None}}, False), ({"tokenizer_config.json": {"model_input_names": ["token_type_ids"]}}, True),
+                              ({"tokenizer_config.json": {"tokenizer_class": "BertTokenizer", "model_input_names": []}}, False), ({"special_tokens_map.json": {}}, False)):
+            with tempfile.TemporaryDirectory() as place:
+                folder = folders.write(pathlib.Path(place, "given"), {"tokenizer.json": folders.text_of("wordpiece-cased"), **others})
+                brim.Tokenizer(folder).save(pathlib.Path(place, "saved"))
+                for at in (folder, pathlib.Path(place, "saved")):
+                    tokenizer = brim.Tokenizer(at)
+                    self.assertEqual((tokenizer.uses_type_ids, 1 in list(tokenizer.encode(*folders.PAIR).type_ids)), (typed, typed), others)
+
         """a tokenizer.json that is named itself is taken as it stands, and saved so that nothing else can be meant"""
         with tempfile.TemporaryDirectory() as place:
             name, files = next(folders.cases())
