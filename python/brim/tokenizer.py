@@ -8,7 +8,7 @@ import tempfile
 from typing import Any, NamedTuple, Sequence
 
 from . import _core, hub as _hub, kinds as _kinds, layout as _layout, runtime as _runtime
-from .errors import UsageError
+from .errors import FormatError, MismatchError, UnsupportedError, UsageError
 from .options import whole
 
 
@@ -237,18 +237,22 @@ def _tokenizer(given, runtime) -> Tokenizer:
         return _of_files(files, path, None, None)
     now = json.loads(backend.to_str())
     text = json.dumps({**now, "truncation": None, "padding": None}, ensure_ascii=False)  # those of the last call
-    made = _of_files({**files, _JSON: text.encode()}, path, None, None)
-    if _is_backend(made, text, type(backend)):
-        return made
-    # a part of it was assigned after it was made: its class would make another one of the files
-    special = {token["content"] for token in now.get("added_tokens") or () if token["special"]}
+    # where a part of it was assigned after it was made, its class would make another one of the files, or none: tokenizer.json as it stands does not;
+    # naming a token as a role may make it special
+    added = now.get("added_tokens") or ()
     roles = {name: str(token) for name, token in given.special_tokens_map.items() if isinstance(token, str) or hasattr(token, "content")}
-    config = {**{name: config[name] for name in _OF_ANY_CLASS if name in config}, **{name: token for name, token in roles.items() if token in special},
-              "tokenizer_class": "PreTrainedTokenizerFast"}
-    made = _of_files({_JSON: text.encode(), _CONFIG: json.dumps(config).encode()}, path, None, None)
-    if not _is_backend(made, text, type(backend)):
-        raise UsageError(f"the tokenizer {path} was changed after it was made, and its files cannot say so: give brim a folder whose files make it")
-    return made
+    bare = {**{name: config[name] for name in _OF_ANY_CLASS if name in config}, "tokenizer_class": "PreTrainedTokenizerFast"}
+    named = [{name: token for name, token in roles.items() if token in {one["content"] for one in among}} for among in (added, [one for one in added if one["special"]])]
+    why = "its files cannot say so"
+    for such in ({**files, _CONFIG: json.dumps(config).encode()}, *({_CONFIG: json.dumps({**bare, **of}).encode()} for of in named)):
+        try:
+            made = _of_files({**such, _JSON: text.encode()}, path)
+        except (FormatError, MismatchError, UnsupportedError) as failure:
+            why = str(failure).partition(": ")[2]
+            continue
+        if _is_backend(made, text, type(backend)):
+            return made
+    raise UsageError(f"the tokenizer {path} was changed after it was made, and {why}: give brim a folder whose files make it")
 
 
 _JSON, _CONFIG = "tokenizer.json", "tokenizer_config.json"

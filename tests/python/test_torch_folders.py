@@ -1,4 +1,5 @@
 """Folders of tokenizers beside transformers: the folder as it is edited, and what brim saves of it. Skipped without transformers."""
+import itertools
 import json
 import os
 import pathlib
