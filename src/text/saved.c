@@ -196,7 +196,7 @@ static void put_extra(brim_json_writer *json, const brim_tokenizer *t) {
 static bool gives_types(const brim_tokenizer *t) {
   if (t->facts.types >= 0)
     return t->facts.types > 0;
-  return t->class ? t->class->types : !brim_template_is_plain(&t->processor.pair);
+  return t->class ? t->class->types : brim_tokenizer_gives_types(t);
 }
 
 static void put_input_names(brim_json_writer *json, bool types) {

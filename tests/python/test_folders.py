@@ -36,8 +36,9 @@ class Folders(unittest.TestCase):
                     refused += 1
                     continue
                 if "refused" not in expected[name]:
-                    self.assertEqual(folders.compare(name, found, expected[name]), [], name)
+                    self.assertEqual(folders.compare(found, expected[name]), [], name)
                     equal += 1
+                self.assertEqual(found["tokenizer"].uses_type_ids, 1 in found["pair"][1], name)
                 tokenizer, saved = found.pop("tokenizer"), pathlib.Path(place, f"saved-{number}")
                 if number % 5:  # test_torch_folders.py looks at all that is saved
                     continue
@@ -90,7 +91,6 @@ class Folders(unittest.TestCase):
                 ids = list(brim.Tokenizer(folders.write(pathlib.Path(place, "given"), files)).encode("a [E1] b").ids)
             self.assertEqual(first in ids, whole, (lists, added))
 
-    def test_file(self):
     def test_decode(self):
         """a special token that normalizing changes is no special token's text, and stays; clean_up_tokenization_spaces is for whole texts"""
         files = folders.base_files(folders.BASES[1])
@@ -116,6 +116,7 @@ class Folders(unittest.TestCase):
                     tokenizer = brim.Tokenizer(at)
                     self.assertEqual((tokenizer.uses_type_ids, 1 in list(tokenizer.encode(*folders.PAIR).type_ids)), (typed, typed), others)
 
+    def test_file(self):
         """a tokenizer.json that is named itself is taken as it stands, and saved so that nothing else can be meant"""
         with tempfile.TemporaryDirectory() as place:
             name, files = next(folders.cases())
