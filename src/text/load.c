@@ -70,8 +70,9 @@ static void take_facts(brim_tokenizer *t) {
     t->fingerprint = brim_hash_mix(t->fingerprint, 2);
 }
 
-/* "truncation" is the caller's, but for the end that is cut where no other file says it. */
+/* "truncation" and "padding" are the caller's, but for the end that is cut where no other file says it. */
 static void read_direction(brim_tokenizer *t, const brim_json_value *root) {
+  t->facts.pads_left = brim_json_is_string(brim_json_get(brim_json_get(root, "padding"), "direction"), "Left");
   const brim_json_value *direction = brim_json_get(brim_json_get(root, "truncation"), "direction");
   if (t->facts.left < 0 && brim_json_is_string(direction, "Left"))
     t->facts.left = 1;

@@ -243,8 +243,8 @@ int brim_tokenizer_config_write(const brim_tokenizer *t, const brim_tokenizer_sa
     brim_json_put_bool(&json, "split_special_tokens", true);
   if (left >= 0)
     brim_json_put_string(&json, "truncation_side", left ? "left" : "right");
-  if (config &&
-      brim_json_get(brim_json_root(config), "padding_side")) /* a text begins at the first position, as it was trained */
+  const bool said = config && brim_json_get(brim_json_root(config), "padding_side");
+  if (said || t->facts.pads_left) /* a text begins at the first position, as it was trained */
     brim_json_put_string(&json, "padding_side", "right");
   if (truncation)
     brim_json_put_string(&json, BRIM_TRUNCATION_KEY, brim_truncation_name(truncation));

@@ -71,12 +71,16 @@ class Folders(unittest.TestCase):
         self.assertGreater(count, 50)
 
     def test_padding_side(self):
-        """what is saved is padded at the right, where a folder says another side"""
-        files = folders.base_files(folders.BASES[0])
-        files["tokenizer_config.json"].update(padding_side="left")
-        with tempfile.TemporaryDirectory() as place:
-            brim.Tokenizer(folders.write(pathlib.Path(place, "given"), files)).save(pathlib.Path(place, "saved"))
-            self.assertEqual(json.loads(pathlib.Path(place, "saved/tokenizer_config.json").read_text(encoding="utf-8"))["padding_side"], "right")
+        """what is saved is padded at the right, where a folder says another side, in whichever file"""
+        padding = {"strategy": "BatchLongest", "direction": "Left", "pad_to_multiple_of": None, "pad_id": 0, "pad_type_id": 0, "pad_token": "[PAD]"}
+        for number, edit in enumerate((folders.config(padding_side="left"), lambda files: folders.own(files).update(padding=padding))):
+            for base in (folders.BASES[0], folders.BASES[6]):  # of a class, and a tokenizer.json as it stands
+                files = folders.base_files(base)
+                edit(files)
+                with tempfile.TemporaryDirectory() as place:
+                    brim.Tokenizer(folders.write(pathlib.Path(place, "given"), files)).save(pathlib.Path(place, "saved"))
+                    said = json.loads(pathlib.Path(place, "saved/tokenizer_config.json").read_text(encoding="utf-8"))
+                    self.assertEqual(said["padding_side"], "right", (base[0], number))
 
     def test_flag(self):
         """extra tokens that differ in `special` alone are two: with split_special_tokens a special one is text"""
