@@ -297,7 +297,7 @@ int brim_decoder_run(const brim_decoder *decoder, brim_strings *strings, brim_er
   return status;
 }
 
-/* As the reference tells it: by the text that is put out, which is no special token's where normalising changed it. */
+/* As the reference sees it: by the text that is put out, which is no special token's where normalising changed it. */
 static bool is_special(const brim_added *added, const char *text, size_t length) {
   const brim_added_token *token = brim_added_find(added, text, length);
   return token && token->special;
@@ -325,7 +325,7 @@ static int collect(const brim_tokenizer *t, const int32_t *ids, size_t count, bo
   return BRIM_OK;
 }
 
-/* clean_up_tokenization_spaces, which transformers ignores for BPE unless it is told not to. */
+/* clean_up_tokenization_spaces, which transformers ignores for BPE unless it is asked for twice. */
 static bool tidies(const brim_tokenizer *t) {
   return t->facts.tidies && (t->model.family != BRIM_BPE || t->facts.tidies_bpe);
 }

@@ -74,7 +74,7 @@ class Folders(unittest.TestCase):
         """what is saved is padded at the right, where a folder says another side, in whichever file"""
         padding = {"strategy": "BatchLongest", "direction": "Left", "pad_to_multiple_of": None, "pad_id": 0, "pad_type_id": 0, "pad_token": "[PAD]"}
         for number, edit in enumerate((folders.config(padding_side="left"), lambda files: folders.own(files).update(padding=padding))):
-            for base in (folders.BASES[0], folders.BASES[6]):  # of a class, and a tokenizer.json as it stands
+            for base in (folders.BASES[0], folders.BASES[6]):  # of a class, and of none
                 files = folders.base_files(base)
                 edit(files)
                 with tempfile.TemporaryDirectory() as place:
@@ -109,7 +109,7 @@ class Folders(unittest.TestCase):
                 self.assertEqual(tokenizer.decode(ids), want)
 
     def test_types(self):
-        """a tokenizer.json that stands alone has its own types; beside other files, those that a file or a class asks for; what is saved keeps them"""
+        """a tokenizer.json alone gives its own types; with other files, those that a file or a class asks for; what is saved keeps them"""
         for others, typed in (({}, True), ({"config.json": {"model_type": "bert"}}, True), ({"config.json": {}}, False), ({"tokenizer_config.json": {}}, False),
                               ({"tokenizer_config.json": {"model_input_names": None}}, False), ({"tokenizer_config.json": {"model_input_names": ["token_type_ids"]}}, True),
                               ({"tokenizer_config.json": {"tokenizer_class": "BertTokenizer", "model_input_names": []}}, False), ({"special_tokens_map.json": {}}, False)):
