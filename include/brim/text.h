@@ -33,6 +33,8 @@ BRIM_API int32_t brim_tokenizer_token_id(const brim_tokenizer *tokenizer, const 
 BRIM_API const char *brim_tokenizer_token(const brim_tokenizer *tokenizer, int32_t id, size_t *length);
 /* Special tokens that the template adds to a single text (pair = false) or a pair. */
 BRIM_API int32_t brim_tokenizer_added(const brim_tokenizer *tokenizer, bool pair);
+/* Some tokens have type 1, as those of a second text: transformers would give token_type_ids, and not all of them 0. */
+BRIM_API bool brim_tokenizer_gives_types(const brim_tokenizer *tokenizer);
 /* 64-bit hash of everything that decides ids: part of cache keys and saved state. */
 BRIM_API uint64_t brim_tokenizer_fingerprint(const brim_tokenizer *tokenizer);
 /* 64-bit hash by which tokenizers that give the same ids are equal, whatever their files look like: of all tokens with their ids,

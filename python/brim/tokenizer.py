@@ -8,7 +8,7 @@ import tempfile
 from typing import Any, NamedTuple, Sequence
 
 from . import _core, hub as _hub, kinds as _kinds, layout as _layout, runtime as _runtime
-from .errors import UsageError
+from .errors import FormatError, MismatchError, UnsupportedError, UsageError
 from .options import whole
 
 
@@ -39,12 +39,11 @@ class Ragged(NamedTuple):
         return len(self.offsets) - 1
 
 
-def _of_files(files: dict[str, bytes], path: str, types: bool | None, layout: _layout.Layout | None) -> "Tokenizer":
+def _of_files(files: dict[str, bytes], path: str) -> "Tokenizer":
     """A tokenizer whose files are in memory."""
     with _hub.folder_of(files) as folder:
         made = Tokenizer(folder)
-        made._types = made.uses_type_ids if types is None else types
-        made._layout = layout or _layout.of_folder(path, made.pad_id) or made.layout
+        made._layout = _layout.of_folder(path, made.pad_id) or made.layout
     made.path = path
     return made
 
@@ -64,8 +63,6 @@ class Tokenizer:
         self.path = _hub.folder(path, revision=revision, tokenizer=True, runtime=self._runtime)
         self._core = _core.tokenizer(self._runtime, os.fsencode(self.path))
         folder = self.path if os.path.isdir(self.path) else os.path.dirname(self.path)
-        names = _layout.read_json(folder, "tokenizer_config.json").get("model_input_names")
-        self._types: bool = "token_type_ids" in names if names else _takes_types(_layout.read_json(folder, "config.json"), self.family)
         self._layout: _layout.Layout = _layout.of_folder(folder, self.pad_id) or _layout.Layout()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -124,8 +121,9 @@ class Tokenizer:
 
     @property
     def uses_type_ids(self) -> bool:
-        """Models of this tokenizer take token_type_ids: what tokenizer_config.json or config.json beside it say, else WordPiece does."""
-        return self._types
+        """Second texts of pairs have type 1: the tokenizer's files ask for token_type_ids, as its class does where they do not say it
+        (model_input_names). With False all tokens have type 0, as where a model is given none."""
+        return self._core.gives_types
 
     @property
     def layout(self) -> _layout.Layout:
@@ -191,7 +189,7 @@ class Tokenizer:
         return Ragged(*_core.encode_batch(self._core, list(texts), None if pairs is None else list(pairs), options))
 
     def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = True) -> str:
-        """The text of ids, as the file's decoder says."""
+        """The text of ids, as the file's decoder says, and clean_up_tokenization_spaces of tokenizer_config.json."""
         _kinds.check(Tokenizer.decode, locals())
         return self._core.decode(ids, skip_special_tokens)
 
@@ -203,13 +201,6 @@ class Tokenizer:
 def _check_side(truncation_side: str | None) -> None:
     if truncation_side not in (None, "left", "right"):
         raise ValueError(f'truncation_side is "left" or "right", not {truncation_side!r}')
-
-
-def _takes_types(config: dict[str, Any], family: str) -> bool:
-    """Whether the models of a folder's tokenizer take token_type_ids, where tokenizer_config.json does not say it: BERT's do, and of others with
-    its tokenizer (ELECTRA, ERNIE, NomicBERT, ..) those that have an embedding of more than one type."""
-    kind, types = config.get("model_type"), config.get("type_vocab_size")
-    return kind == "bert" or family == "wordpiece" and kind not in ("distilbert", "mpnet") and (not isinstance(types, int) or types > 1)
 
 
 def _tokenizer(given, runtime) -> Tokenizer:
@@ -228,27 +219,31 @@ def _tokenizer(given, runtime) -> Tokenizer:
             raise UsageError(f"a tokenizer is a brim.Tokenizer, a folder, a name, or one of transformers, not a {type(given).__name__}")
         files = {file.name: file.read_bytes() for file in pathlib.Path(folder).iterdir() if file.is_file()}
     if not hasattr(given, "save_pretrained"):
-        if getattr(given, "encode_special_tokens", False):  # which no tokenizer.json says
-            files[_CONFIG] = b'{"split_special_tokens": true}'
-        return _of_files(files, path, None, None)
+        # its own types, and what no tokenizer.json says
+        said = {"model_input_names": ["input_ids", "token_type_ids", "attention_mask"], "split_special_tokens": bool(getattr(given, "encode_special_tokens", False))}
+        return _of_files({**files, _CONFIG: json.dumps(said).encode()}, path)
     config = {**json.loads(files.get(_CONFIG, b"{}")), **_attributes(given)}
     files[_CONFIG] = json.dumps(config).encode()
     if not hasattr(backend, "to_str"):
-        return _of_files(files, path, None, None)
+        return _of_files(files, path)
     now = json.loads(backend.to_str())
     text = json.dumps({**now, "truncation": None, "padding": None}, ensure_ascii=False)  # those of the last call
-    made = _of_files({**files, _JSON: text.encode()}, path, None, None)
-    if _is_backend(made, text, type(backend)):
-        return made
-    # a part of it was assigned after it was made: its class would make another one of the files
-    special = {token["content"] for token in now.get("added_tokens") or () if token["special"]}
+    # where a part of it was assigned after it was made, its class would make another one of the files, or none: tokenizer.json as it stands does not;
+    # naming a token as a role may make it special
+    added = now.get("added_tokens") or ()
     roles = {name: str(token) for name, token in given.special_tokens_map.items() if isinstance(token, str) or hasattr(token, "content")}
-    config = {**{name: config[name] for name in _OF_ANY_CLASS if name in config}, **{name: token for name, token in roles.items() if token in special},
-              "tokenizer_class": "PreTrainedTokenizerFast"}
-    made = _of_files({_JSON: text.encode(), _CONFIG: json.dumps(config).encode()}, path, None, None)
-    if not _is_backend(made, text, type(backend)):
-        raise UsageError(f"the tokenizer {path} was changed after it was made, and its files cannot say so: give brim a folder whose files make it")
-    return made
+    bare = {**{name: config[name] for name in _OF_ANY_CLASS if name in config}, "tokenizer_class": "PreTrainedTokenizerFast"}
+    named = [{name: token for name, token in roles.items() if token in {one["content"] for one in among}} for among in (added, [one for one in added if one["special"]])]
+    why = "its files cannot say so"
+    for such in ({**files, _CONFIG: json.dumps(config).encode()}, *({_CONFIG: json.dumps({**bare, **of}).encode()} for of in named)):
+        try:
+            made = _of_files({**such, _JSON: text.encode()}, path)
+        except (FormatError, MismatchError, UnsupportedError) as failure:
+            why = str(failure).partition(": ")[2]
+            continue
+        if _is_backend(made, text, type(backend)):
+            return made
+    raise UsageError(f"the tokenizer {path} was changed after it was made, and {why}: give brim a folder whose files make it")
 
 
 _JSON, _CONFIG = "tokenizer.json", "tokenizer_config.json"
@@ -258,7 +253,7 @@ _OF_ANY_CLASS = ("model_max_length", "model_input_names", "truncation_side", "sp
 
 def _attributes(given) -> dict[str, Any]:
     """What a tokenizer of transformers is set to now, and save_pretrained leaves out unless the tokenizer was made with it."""
-    found = {name: getattr(given, name) for name in ("truncation_side", "split_special_tokens") if getattr(given, name, None) is not None}
+    found = {name: getattr(given, name) for name in ("truncation_side", "split_special_tokens", "clean_up_tokenization_spaces") if getattr(given, name, None) is not None}
     if "model_input_names" in vars(given):
         found["model_input_names"] = list(given.model_input_names)
     return found

@@ -328,6 +328,11 @@ static PyObject *get_truncates_left(PyObject *object, void *nothing) {
   return PyBool_FromLong(brim_tokenizer_truncates_left(((core_tokenizer *)object)->tokenizer));
 }
 
+static PyObject *get_gives_types(PyObject *object, void *nothing) {
+  (void)nothing;
+  return PyBool_FromLong(brim_tokenizer_gives_types(((core_tokenizer *)object)->tokenizer));
+}
+
 static PyObject *get_family(PyObject *object, void *nothing) {
   (void)nothing;
   return PyUnicode_FromString(brim_tokenizer_family(((core_tokenizer *)object)->tokenizer));
@@ -353,15 +358,12 @@ static PyMethodDef methods[] = {{"encode", encode, METH_VARARGS, NULL},
                                 {"added", added, METH_O, NULL},
                                 {"save", save, METH_VARARGS, NULL},
                                 {NULL, NULL, 0, NULL}};
-static PyGetSetDef members[] = {{"vocab_size", get_vocab_size, NULL, NULL, NULL},
-                                {"pad_id", get_pad_id, NULL, NULL, NULL},
-                                {"max_length", get_max_length, NULL, NULL, NULL},
-                                {"windows", get_windows, NULL, NULL, NULL},
-                                {"truncation", get_truncation, NULL, NULL, NULL},
-                                {"truncates_left", get_truncates_left, NULL, NULL, NULL},
-                                {"family", get_family, NULL, NULL, NULL},
-                                {"fingerprint", get_fingerprint, NULL, NULL, NULL},
-                                {NULL, NULL, NULL, NULL, NULL}};
+static PyGetSetDef members[] = {
+    {"vocab_size", get_vocab_size, NULL, NULL, NULL},   {"pad_id", get_pad_id, NULL, NULL, NULL},
+    {"max_length", get_max_length, NULL, NULL, NULL},   {"windows", get_windows, NULL, NULL, NULL},
+    {"truncation", get_truncation, NULL, NULL, NULL},   {"truncates_left", get_truncates_left, NULL, NULL, NULL},
+    {"gives_types", get_gives_types, NULL, NULL, NULL}, {"family", get_family, NULL, NULL, NULL},
+    {"fingerprint", get_fingerprint, NULL, NULL, NULL}, {NULL, NULL, NULL, NULL, NULL}};
 static PyType_Slot slots[] = {{Py_tp_dealloc, destroy}, {Py_tp_methods, methods}, {Py_tp_getset, members}, {0, NULL}};
 PyType_Spec core_tokenizer_spec = {.name = "brim._core.Tokenizer",
                                    .basicsize = sizeof(core_tokenizer),

@@ -129,12 +129,16 @@ int brim_beside_facts_read(const brim_beside *beside, brim_beside_facts *out, br
   BRIM_TRY(read_max_length(beside->config, root, &out->max_length, err));
   BRIM_TRY(read_side(beside->config, root, &out->left, err));
   BRIM_TRY(brim_json_read_bool(beside->config, root, "split_special_tokens", &out->split_special, err));
+  BRIM_TRY(brim_json_read_bool(beside->config, root, "clean_up_tokenization_spaces", &out->tidies, err));
+  BRIM_TRY(brim_json_read_bool(beside->config, root, "clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output",
+                               &out->tidies_bpe, err));
   BRIM_TRY(read_windows(beside->config, root, &out->windows, err));
   BRIM_TRY(read_truncation(beside->config, root, &out->truncation, err));
-  if (!names || names->kind != BRIM_JSON_ARRAY)
+  if (!names || names->kind == BRIM_JSON_NULL)
     return BRIM_OK;
-  out->types = 0;
-  for (const brim_json_value *v = brim_json_first(names); v; v = brim_json_after(names, v))
+  out->types = 0; /* of a text too: transformers reads it letter by letter */
+  for (const brim_json_value *v = names->kind == BRIM_JSON_ARRAY ? brim_json_first(names) : NULL; v;
+       v = brim_json_after(names, v))
     out->types |= brim_json_is_string(v, "token_type_ids");
   return BRIM_OK;
 }

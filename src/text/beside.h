@@ -28,8 +28,10 @@ const brim_json_value *brim_beside_other(const brim_beside *beside);
 typedef struct brim_beside_facts {
   int64_t max_length;         /* model_max_length; 0: none, or no bound */
   int left;                   /* truncation_side; -1: not said */
+  bool pads_left;             /* padding of tokenizer.json */
   int types;                  /* model_input_names has token_type_ids; -1: not said */
   bool split_special;         /* special tokens in a text are text */
+  bool tidies, tidies_bpe;    /* clean_up_tokenization_spaces of decoded texts; also of BPE */
   brim_windowing windows;     /* of a run */
   brim_truncation truncation; /* of a run; 0: not said */
 } brim_beside_facts;

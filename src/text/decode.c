@@ -56,13 +56,14 @@ static void replace_all(char *bytes, size_t *length, const char *from, const cha
   *length = out;
 }
 
-/* The reference tidies each token by itself. */
-static void clean_up(brim_text *bytes, size_t begin) {
-  static const char *const rules[][2] = {{" .", "."},   {" ?", "?"},     {" !", "!"},    {" ,", ","},
-                                         {" ' ", "'"},  {" n't", "n't"}, {" 'm", "'m"},  {" do not", " don't"},
-                                         {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
+/* The reference tidies each token by itself (`tokens`), and transformers whole texts, without one of the rules. */
+static void clean_up(brim_text *bytes, size_t begin, bool tokens) {
+  static const char *const rules[][2] = {{" .", "."},     {" ?", "?"},     {" !", "!"},          {" ,", ","},
+                                         {" ' ", "'"},    {" n't", "n't"}, {" 'm", "'m"},        {" 's", "'s"},
+                                         {" 've", "'ve"}, {" 're", "'re"}, {" do not", " don't"}};
+  const size_t count = sizeof rules / sizeof *rules - !tokens;
   size_t length = bytes->length - begin;
-  for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+  for (size_t i = 0; i < count; i++)
     replace_all(bytes->data + begin, &length, rules[i][0], rules[i][1]);
   bytes->length = begin + length;
 }
@@ -78,7 +79,7 @@ static int decode_wordpiece(const brim_decode_step *step, const brim_strings *in
     brim_text_append(&out->bytes, v.text, v.length);
     BRIM_TRY(brim_text_status(&out->bytes, err));
     if (step->cleanup && out->bytes.length > begin)
-      clean_up(&out->bytes, begin);
+      clean_up(&out->bytes, begin, true);
     BRIM_TRY(brim_strings_end(out, err));
   }
   return BRIM_OK;
@@ -296,12 +297,16 @@ int brim_decoder_run(const brim_decoder *decoder, brim_strings *strings, brim_er
   return status;
 }
 
+/* As the reference sees it: by the text that is put out, which is no special token's where normalising changed it. */
+static bool is_special(const brim_added *added, const char *text, size_t length) {
+  const brim_added_token *token = brim_added_find(added, text, length);
+  return token && token->special;
+}
+
 static int collect(const brim_tokenizer *t, const int32_t *ids, size_t count, bool skip_special, brim_strings *strings,
                    brim_error *err) {
   for (size_t i = 0; i < count; i++) {
     const brim_added_token *added = brim_added_by_id(&t->added, ids[i]);
-    if (added && added->special && skip_special)
-      continue;
     size_t length;
     const char *token = brim_tokenizer_token(t, ids[i], &length);
     if (!token)
@@ -310,12 +315,19 @@ static int collect(const brim_tokenizer *t, const int32_t *ids, size_t count, bo
       token = added->normalized;
       length = added->normalized_length;
     }
+    if (skip_special && is_special(&t->added, token, length))
+      continue;
     if (t->decoder.none && strings->count)
       brim_text_append(&strings->bytes, " ", 1);
     brim_text_append(&strings->bytes, token, length);
     BRIM_TRY(brim_strings_end(strings, err));
   }
   return BRIM_OK;
+}
+
+/* clean_up_tokenization_spaces, which transformers ignores for BPE unless it is asked for twice. */
+static bool tidies(const brim_tokenizer *t) {
+  return t->facts.tidies && (t->model.family != BRIM_BPE || t->facts.tidies_bpe);
 }
 
 int brim_tokenizer_decode(const brim_tokenizer *tokenizer, const int32_t *ids, size_t count, bool skip_special_tokens,
@@ -327,6 +339,8 @@ int brim_tokenizer_decode(const brim_tokenizer *tokenizer, const int32_t *ids, s
   int status = collect(tokenizer, ids, count, skip_special_tokens, &strings, err);
   if (status == BRIM_OK)
     status = brim_decoder_run(&tokenizer->decoder, &strings, err);
+  if (status == BRIM_OK && strings.bytes.length && tidies(tokenizer))
+    clean_up(&strings.bytes, 0, false);
   if (status == BRIM_OK && strings.bytes.length)
     brim_text_append(out, strings.bytes.data, strings.bytes.length);
   brim_strings_free(&strings);

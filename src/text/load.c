@@ -49,12 +49,19 @@ static bool clear_types(brim_template *template) {
   return changed;
 }
 
+/* As transformers 5 gives token_type_ids: where the files ask for them, else as the class does. A tokenizer.json without a class
+ * gets none; one by itself has its own. */
+static bool takes_no_types(const brim_tokenizer *t) {
+  const brim_beside *beside = t->parent ? &t->parent->beside : &t->beside;
+  const bool alone = !beside->config && !beside->map && !beside->added && !beside->model;
+  return t->facts.types >= 0 ? t->facts.types == 0 : t->class ? !t->class->types : !alone;
+}
+
 /* What the files beside say that is not in a tokenizer.json. */
 static void take_facts(brim_tokenizer *t) {
-  const bool no_types = t->facts.types == 0 || (t->facts.types < 0 && t->class && !t->class->types);
   t->pad_id = t->roles[BRIM_ROLE_PAD] >= 0 ? t->roles[BRIM_ROLE_PAD] : find_pad(t);
   t->added.splits_special = t->facts.split_special;
-  if (no_types) {
+  if (takes_no_types(t)) {
     const bool single = clear_types(&t->processor.single), pair = clear_types(&t->processor.pair);
     if (single || pair)
       t->fingerprint = brim_hash_mix(t->fingerprint, 1);
@@ -63,8 +70,9 @@ static void take_facts(brim_tokenizer *t) {
     t->fingerprint = brim_hash_mix(t->fingerprint, 2);
 }
 
-/* "truncation" is the caller's, but for the end that is cut where no other file says it. */
+/* "truncation" and "padding" are the caller's, but for the end that is cut where no other file says it. */
 static void read_direction(brim_tokenizer *t, const brim_json_value *root) {
+  t->facts.pads_left = brim_json_is_string(brim_json_get(brim_json_get(root, "padding"), "direction"), "Left");
   const brim_json_value *direction = brim_json_get(brim_json_get(root, "truncation"), "direction");
   if (t->facts.left < 0 && brim_json_is_string(direction, "Left"))
     t->facts.left = 1;

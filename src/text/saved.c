@@ -137,6 +137,17 @@ static int32_t end_of(const brim_template *template, bool last) {
   return template->count && template->pieces[place].kind == BRIM_PIECE_SPECIAL ? template->pieces[place].id : -1;
 }
 
+/* A class that looks for what ends a text among its pieces, before it adds tokens, cannot be made where they lack it. */
+static bool is_made_by_class(const brim_tokenizer *t) {
+  const brim_role ends[] = {BRIM_ROLE_CLS, BRIM_ROLE_SEP};
+  bool made = t->class != NULL;
+  for (size_t i = 0; made && t->class->texts == BRIM_TEXTS_ALBERT && i < sizeof ends / sizeof *ends; i++) {
+    const brim_added_token *token = brim_added_by_id(&t->added, t->roles[ends[i]]);
+    made = token && brim_hashmap_get(&t->model.ids, token->content, token->length, -1) >= 0;
+  }
+  return made;
+}
+
 /* Where no file names a role: what plays it. Without a pad_token transformers could not make a batch. */
 static int32_t guessed_role(const brim_tokenizer *t, brim_role role) {
   switch (role) {
@@ -185,7 +196,7 @@ static void put_extra(brim_json_writer *json, const brim_tokenizer *t) {
 static bool gives_types(const brim_tokenizer *t) {
   if (t->facts.types >= 0)
     return t->facts.types > 0;
-  return t->class ? t->class->types : !brim_template_is_plain(&t->processor.pair);
+  return t->class ? t->class->types : brim_tokenizer_gives_types(t);
 }
 
 static void put_input_names(brim_json_writer *json, bool types) {
@@ -232,12 +243,12 @@ int brim_tokenizer_config_write(const brim_tokenizer *t, const brim_tokenizer_sa
     brim_json_put_bool(&json, "split_special_tokens", true);
   if (left >= 0)
     brim_json_put_string(&json, "truncation_side", left ? "left" : "right");
-  if (config &&
-      brim_json_get(brim_json_root(config), "padding_side")) /* a text begins at the first position, as it was trained */
+  const bool said = config && brim_json_get(brim_json_root(config), "padding_side");
+  if (said || t->facts.pads_left) /* a text begins at the first position, as it was trained */
     brim_json_put_string(&json, "padding_side", "right");
   if (truncation)
     brim_json_put_string(&json, BRIM_TRUNCATION_KEY, brim_truncation_name(truncation));
-  brim_json_put_string(&json, "tokenizer_class", t->class ? t->class->name : AS_IT_STANDS);
+  brim_json_put_string(&json, "tokenizer_class", is_made_by_class(t) ? t->class->name : AS_IT_STANDS);
   brim_json_close_object(&json);
   brim_text_append(out, "\n", 1);
   return brim_text_status(out, err);

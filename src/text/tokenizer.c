@@ -68,6 +68,10 @@ int32_t brim_tokenizer_added(const brim_tokenizer *tokenizer, bool pair) {
   return pair ? tokenizer->processor.pair.added : tokenizer->processor.single.added;
 }
 
+bool brim_tokenizer_gives_types(const brim_tokenizer *tokenizer) {
+  return !brim_template_is_plain(&tokenizer->processor.single) || !brim_template_is_plain(&tokenizer->processor.pair);
+}
+
 uint64_t brim_tokenizer_fingerprint(const brim_tokenizer *tokenizer) {
   return tokenizer->fingerprint;
 }

@@ -36,8 +36,9 @@ class Folders(unittest.TestCase):
                     refused += 1
                     continue
                 if "refused" not in expected[name]:
-                    self.assertEqual(folders.compare(name, found, expected[name]), [], name)
+                    self.assertEqual(folders.compare(found, expected[name]), [], name)
                     equal += 1
+                self.assertEqual(found["tokenizer"].uses_type_ids, 1 in found["pair"][1], name)
                 tokenizer, saved = found.pop("tokenizer"), pathlib.Path(place, f"saved-{number}")
                 if number % 5:  # test_torch_folders.py looks at all that is saved
                     continue
@@ -70,12 +71,16 @@ class Folders(unittest.TestCase):
         self.assertGreater(count, 50)
 
     def test_padding_side(self):
-        """what is saved is padded at the right, where a folder says another side"""
-        files = folders.base_files(folders.BASES[0])
-        files["tokenizer_config.json"].update(padding_side="left")
-        with tempfile.TemporaryDirectory() as place:
-            brim.Tokenizer(folders.write(pathlib.Path(place, "given"), files)).save(pathlib.Path(place, "saved"))
-            self.assertEqual(json.loads(pathlib.Path(place, "saved/tokenizer_config.json").read_text(encoding="utf-8"))["padding_side"], "right")
+        """what is saved is padded at the right, where a folder says another side, in whichever file"""
+        padding = {"strategy": "BatchLongest", "direction": "Left", "pad_to_multiple_of": None, "pad_id": 0, "pad_type_id": 0, "pad_token": "[PAD]"}
+        for number, edit in enumerate((folders.config(padding_side="left"), lambda files: folders.own(files).update(padding=padding))):
+            for base in (folders.BASES[0], folders.BASES[6]):  # of a class, and of none
+                files = folders.base_files(base)
+                edit(files)
+                with tempfile.TemporaryDirectory() as place:
+                    brim.Tokenizer(folders.write(pathlib.Path(place, "given"), files)).save(pathlib.Path(place, "saved"))
+                    said = json.loads(pathlib.Path(place, "saved/tokenizer_config.json").read_text(encoding="utf-8"))
+                    self.assertEqual(said["padding_side"], "right", (base[0], number))
 
     def test_flag(self):
         """extra tokens that differ in `special` alone are two: with split_special_tokens a special one is text"""
@@ -89,6 +94,31 @@ class Folders(unittest.TestCase):
             with tempfile.TemporaryDirectory() as place:
                 ids = list(brim.Tokenizer(folders.write(pathlib.Path(place, "given"), files)).encode("a [E1] b").ids)
             self.assertEqual(first in ids, whole, (lists, added))
+
+    def test_decode(self):
+        """a special token that normalizing changes is no special token's text, and stays; clean_up_tokenization_spaces is for whole texts"""
+        files = folders.base_files(folders.BASES[1])
+        first = folders.next_id(files)
+        folders.own(files)["added_tokens"] += [{"id": first + at, **folders.token(text, special=special, normalized=normalized)}
+                                               for at, (text, special, normalized) in enumerate((("ABC", True, True), ("abd", True, True), ("ABE", True, False), ("ABF", False, True)))]
+        for tidy, want in ((False, "abc abf film 's"), (True, "abc abf film's")):
+            files["tokenizer_config.json"].update(clean_up_tokenization_spaces=tidy)
+            with tempfile.TemporaryDirectory() as place:
+                tokenizer = brim.Tokenizer(folders.write(pathlib.Path(place, "given"), files))
+                ids = [*range(first, first + 4), *(tokenizer.token_to_id(word) for word in ("film", "'", "##s"))]
+                self.assertEqual(tokenizer.decode(ids), want)
+
+    def test_types(self):
+        """a tokenizer.json alone gives its own types; with other files, those that a file or a class asks for; what is saved keeps them"""
+        for others, typed in (({}, True), ({"config.json": {"model_type": "bert"}}, True), ({"config.json": {}}, False), ({"tokenizer_config.json": {}}, False),
+                              ({"tokenizer_config.json": {"model_input_names": None}}, False), ({"tokenizer_config.json": {"model_input_names": ["token_type_ids"]}}, True),
+                              ({"tokenizer_config.json": {"tokenizer_class": "BertTokenizer", "model_input_names": []}}, False), ({"special_tokens_map.json": {}}, False)):
+            with tempfile.TemporaryDirectory() as place:
+                folder = folders.write(pathlib.Path(place, "given"), {"tokenizer.json": folders.text_of("wordpiece-cased"), **others})
+                brim.Tokenizer(folder).save(pathlib.Path(place, "saved"))
+                for at in (folder, pathlib.Path(place, "saved")):
+                    tokenizer = brim.Tokenizer(at)
+                    self.assertEqual((tokenizer.uses_type_ids, 1 in list(tokenizer.encode(*folders.PAIR).type_ids)), (typed, typed), others)
 
     def test_file(self):
         """a tokenizer.json that is named itself is taken as it stands, and saved so that nothing else can be meant"""

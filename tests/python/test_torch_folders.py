@@ -1,8 +1,10 @@
 """Folders of tokenizers beside transformers: the folder as it is edited, and what brim saves of it. Skipped without transformers."""
+import itertools
 import json
 import os
 import pathlib
 import random
+import shutil
 import sys
 import tempfile
 import unittest
@@ -10,6 +12,7 @@ import unittest
 import case
 
 try:
+    import torch
     import transformers
 except ImportError:
     print("1..0 # SKIP transformers is not installed")
@@ -36,7 +39,7 @@ class Folders(unittest.TestCase):
                 ours, theirs = folders.of_brim(folder), folders.of_transformers(folder)
                 if "refused" in ours or "refused" in theirs:
                     continue
-                self.assertEqual(folders.compare(name, ours, theirs), [], name)
+                self.assertEqual(folders.compare(ours, theirs), [], name)
                 equal += 1
                 ours["tokenizer"].save(pathlib.Path(place, f"saved-{number}"))
                 again = folders.of_transformers(pathlib.Path(place, f"saved-{number}"))
@@ -171,6 +174,82 @@ class Folders(unittest.TestCase):
                     for text in folders.TEXTS:
                         self.assertEqual(theirs(text)["input_ids"], list(ours.encode(text).ids), (tokenizer.name, kind, text))
                     theirs(["a", "longer text"], padding=True)
+
+    def test_types(self):
+        """types of a pair are what AutoTokenizer gives the model: none where no file asks for them; what is trained so keeps them"""
+        pairs, names = [("good film", "bad"), ("a", "good film good")], ["input_ids", "token_type_ids", "attention_mask"]
+        for said, typed in (({"tokenizer_class": "BertTokenizer"}, True), ({"tokenizer_class": "PreTrainedTokenizerFast"}, False), ({"tokenizer_class": "TokenizersBackend"}, False),
+                            ({}, True), ({"tokenizer_class": "PreTrainedTokenizerFast", "model_input_names": names}, True), ({"model_input_names": names[::2]}, False),
+                            ({"model_input_names": "token_type_ids"}, False), ({"tokenizer_class": "DistilBertTokenizer"}, False)):
+            with tempfile.TemporaryDirectory() as place:
+                folder, rows = pathlib.Path(place, "model"), [(*pair, label) for pair, label in zip(pairs, "xy")]
+                brim.train(str(case.folder() / "model"), rows, max_steps=1, output=folder, progress=False)
+                (folder / "tokenizer_config.json").write_text(json.dumps({"pad_token": "[PAD]", **said}), encoding="utf-8")
+                run = pathlib.Path(place, "run")
+                brim.train(str(folder), rows, max_steps=1, output=run, progress=False)
+                tokenizer = brim.Tokenizer(folder)
+                self.assertEqual((tokenizer.uses_type_ids, 1 in list(tokenizer.encode(*pairs[0]).type_ids)), (typed, typed), said)
+                for at in (folder, run):
+                    tokenizer, model = transformers.AutoTokenizer.from_pretrained(at), transformers.AutoModelForSequenceClassification.from_pretrained(at).eval()
+                    batch = tokenizer(pairs, padding="longest", return_tensors="pt") if "input_ids" in tokenizer.model_input_names else None
+                    for number, pair in enumerate(pairs):
+                        row = tokenizer(*pair, return_tensors="pt")
+                        self.assertEqual(1 in row.get("token_type_ids", []), typed, (said, at.name))
+                        with torch.no_grad():
+                            want = [model(**row).logits[0], *([model(**batch).logits[number]] if batch else ())]
+                        for logits in want:
+                            self.assertLess(abs(brim.Model(at).logits([pair])[0] - logits.numpy()).max(), 1e-4, (said, at.name))
+
+    def test_decode(self):
+        """added tokens that are special or normalized, or both, and clean_up_tokenization_spaces: the decoded text"""
+        draw, said = random.Random(case.drawn()), 0
+        for base in folders.BASES:
+            for tidy in (True, False, None):
+                files, first = folders.base_files(base), folders.next_id(folders.base_files(base))
+                folders.own(files)["added_tokens"] += [{"id": first + at, **folders.token(f"[New {at}]", special=at % 2 > 0, normalized=at > 1)} for at in range(4)]
+                files["tokenizer_config.json"].update(clean_up_tokenization_spaces=tidy)
+                with tempfile.TemporaryDirectory() as place:
+                    folder = folders.write(pathlib.Path(place, "given"), files)
+                    theirs, ours = transformers.AutoTokenizer.from_pretrained(folder), brim.Tokenizer(folder)
+                for ids in (theirs("it 's , do not . I 've n't ' ok ' ?")["input_ids"], *([draw.choice([*range(first + 4), *range(first, first + 4)]) for _ in range(9)] for _ in range(20))):
+                    for skip in (True, False):
+                        self.assertEqual(ours.decode(ids, skip_special_tokens=skip), theirs.decode(ids, skip_special_tokens=skip), (base[0], tidy, ids, skip))
+                        said += 1
+        self.assertEqual(said, len(folders.BASES) * 3 * 42)
+
+    def test_objects(self):
+        """a tokenizer of transformers with a role that its vocabulary lacks, or with none: the same ids, also of what is saved"""
+        taken = 0
+        for base in folders.BASES:
+            for role, new, added in itertools.product(("sep_token", "cls_token", "unk_token", "pad_token"), ("<new>", None), (False, True)):
+                with tempfile.TemporaryDirectory() as place:
+                    folder = folders.write(pathlib.Path(place, "given"), folders.base_files(base))
+                    theirs = transformers.AutoTokenizer.from_pretrained(folder)
+                    if added and new:
+                        theirs.add_special_tokens({role: new})
+                    else:
+                        setattr(theirs, role, new)
+                    ours = brim.tokenizer._tokenizer(theirs, None)
+                    ours.save(pathlib.Path(place, "saved"))
+                    again = transformers.AutoTokenizer.from_pretrained(pathlib.Path(place, "saved"))
+                    for text in (*([text] for text in folders.TEXTS), folders.PAIR, ("a <new> b", "<new>c")):
+                        want = theirs(*text)["input_ids"]
+                        self.assertEqual([list(ours.encode(*text).ids), again(*text)["input_ids"]], [want, want], (base[0], role, new, added, text))
+                    taken += 1
+        self.assertEqual(taken, len(folders.BASES) * 16)
+
+    def test_albert(self):
+        """its class looks for the ends of texts among its pieces: with others, what is saved names no class"""
+        pieces = [("<pad>", 0.0), ("<unk>", 0.0), ("[CLS]", 0.0), ("[SEP]", 0.0), ("[MASK]", 0.0), ("\u2581a", -1.0), ("b", -2.0)]
+        for role in ("sep_token", "cls_token"):
+            theirs = transformers.AlbertTokenizer(vocab=pieces, **{role: "b"})
+            theirs.add_special_tokens({role: "<new>"})
+            with tempfile.TemporaryDirectory() as place:
+                brim.tokenizer._tokenizer(theirs, None).save(place)
+                pathlib.Path(place, "config.json").write_text('{"model_type": "albert"}', encoding="utf-8")
+                again = transformers.AutoTokenizer.from_pretrained(place)
+                for text in (("ab <new>a",), ("a", "b b")):
+                    self.assertEqual([again(*text)["input_ids"], list(brim.Tokenizer(place).encode(*text).ids)], [theirs(*text)["input_ids"]] * 2, role)
 
     def test_words(self):
         """words in AutoTokenizer of what a run of words saves"""
