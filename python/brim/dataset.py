@@ -14,9 +14,10 @@ from .batches import Batches
 from .blocks import Block
 from .errors import CellError, Error, MismatchError, UsageError
 from .keywords import BatchOptions, FileOptions, TextOptions
-from .labels import Labels, _label_texts, _labels, kept, _missing, natural, originals
+from .labels import Labels, _label_texts, _labels, kept, natural, originals
 from .layout import Layout
 from .options import MOST, whole
+from .plain import _missing
 from .tokenizer import Tokenizer, _tokenizer
 
 #: A file, or several; globs and folders too.
@@ -224,8 +225,7 @@ class Dataset:
         most_texts: a row of more is an error. numbering, prompts: as in ``from_files``. blocks: numbers besides the labels, at most two:
         {"teacher": ..}, an array [rows, width] or of each row a list of numbers; of texts [rows, texts, width], or a list of one for each text."""
         _kinds.check(Dataset.from_texts, locals())
-        if isinstance(texts, (str, bytes)):
-            raise UsageError("texts is one text: give a list of them")
+        texts = list(_holders.items(texts, "texts"))
         if labels is None:
             _refuse_without_labels(mapping=mapping)
         if labels is not None and numbering is not None:
@@ -235,18 +235,17 @@ class Dataset:
         values = None
         if labels is not None:
             given = [None if _missing(label) else label for label in _holders.as_list(labels)]
-            labels, mapping, task = _label_texts(given, task, kept(mapping))
+            labels, mapping = _label_texts(given, kept(mapping))
             values = originals(given)
         if most_texts is not None:
             whole("most_texts", most_texts, 1)
-        known, texts = _labels(mapping, runtime, task), list(texts)
+        known = _labels(mapping, runtime, task)
         options = {"max_length": max_length, "task": task, "need_label": labels is not None, "min_chars": min_chars,
                    "skip_unlabelled": _skips(missing_label), "truncation": truncation, "no_special_tokens": not special_tokens,
                    "truncation_side": truncation_side, **_windows(windows, max_windows, numbering, max_length), "most_texts": most_texts, "numbering": numbering,
                    "blocks": _blocks.of_arrays(blocks, len(texts)), **_prompts(prompts)}
-        core = _core.dataset_texts(runtime, tokenizer._core, texts, None if pairs is None else list(pairs),
-                                   labels,
-                                   known._core if known else None, dict(options))
+        core = _core.dataset_texts(runtime, tokenizer._core, texts, None if pairs is None else list(_holders.items(pairs, "pairs")),
+                                   labels, known._core if known else None, dict(options))
         return cls(core, tokenizer, runtime, encode=options)._with_values_of(known, values)
 
     @classmethod
@@ -307,6 +306,7 @@ class Dataset:
         or files (conll too). A word's label is that of its first token; -100 is none.
         text_columns, least_columns, paired: rows of several texts; blocks: columns of numbers besides the label, as ``from_files`` has them.
         """
+        _kinds.check(Dataset.of, locals())
         columns = {"text_column": text_column, "pair_column": pair_column, "label_column": label_column}
         if isinstance(data, Dataset):
             refuse_encoded(data, **columns, text_columns=text_columns, blocks=blocks, **_options.that_read(options))

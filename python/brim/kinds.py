@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping
 from typing import Any, Callable, NamedTuple
 
-from . import _core
+from . import _core, holders as _holders
 from .errors import UsageError
 from .options import is_bool, is_true_or_false
 
@@ -18,8 +18,12 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, numbers.Real) or hasattr(value, "__float__")
 
 
+def _is_iterable(value: Any) -> bool:
+    return hasattr(value, "__iter__") and not _holders.is_one(value) and not _holders.has_columns(value)
+
+
 def _is_list(value: Any) -> bool:
-    return hasattr(value, "__iter__") and not isinstance(value, (str, bytes, Mapping))
+    return _is_iterable(value) and not _holders.is_unordered(value)
 
 
 #: Of each part of an annotation: its words in a message, and whether a value is one.
@@ -35,7 +39,7 @@ _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "dict": ("a dict", lambda value: isinstance(value, Mapping)),
     "Callable": ("a function", callable),
     "Sequence": ("a list", _is_list),
-    "Iterable": ("a list", _is_list),
+    "Iterable": ("a list", _is_iterable),
     "list": ("a list", _is_list),
     "Runtime": ("a Runtime", lambda value: isinstance(value, _core.Runtime)),
 }
@@ -107,6 +111,6 @@ def check(function: Callable[..., Any], given: Mapping[str, Any], *typed: type) 
             continue
         if not any(_KINDS[kind][1](value) for kind in kinds):
             words = dict.fromkeys(_KINDS[kind][0] for kind in kinds)
-            raise TypeError(f"{name}: {' or '.join(words)} is needed, not {value!r:.60}")
+            raise TypeError(f"{name}: {' or '.join(words)} is needed, not {_holders._short(value)}")
         if isinstance(value, (str, bytes)) and not value and "os.PathLike" in kinds:
             raise UsageError(f"{name} is empty: give a path, or leave it out")

@@ -284,8 +284,6 @@ class Model:
         if self._windowing and not isinstance(data, Dataset):  # as the run made them
             how["windows"], how["max_windows"] = self._windowing
         if _shapes.of(self.task).words and not isinstance(data, Dataset):
-            if isinstance(data, str) and not labelled:
-                data = [data]
             if not _files.names_a_file(data) and not (_holders.is_table(data) or isinstance(data, dict)):
                 data = _Rows(_holders.as_list(data))
             found = Dataset.of(data, self.tokenizer, labelled=labelled, labels=self.labels if labelled else None, task="tokens", **columns, **how)
@@ -293,9 +291,7 @@ class Model:
             return found
         if labelled:
             return Dataset.of(data, self.tokenizer, labelled=True, labels=self.labels, **columns, **how)
-        if isinstance(data, (bytes, str)):
-            data = [data]
-        elif isinstance(data, os.PathLike) or isinstance(data, (list, tuple)) and data and all(isinstance(d, os.PathLike) for d in data):
+        if isinstance(data, os.PathLike) or isinstance(data, (list, tuple)) and data and all(isinstance(d, os.PathLike) for d in data):
             return Dataset.from_files(data, self.tokenizer, need_label=False, **columns, **how)
         elif isinstance(data, (list, tuple)) and all(isinstance(d, (str, bytes)) for d in data) and not any(columns.values()):
             return Dataset.from_texts(data, self.tokenizer, **how)
@@ -358,11 +354,9 @@ class Model:
             raise UsageError(f"the model is of {self.task}: a reranker ranks documents")
         if not isinstance(query, (str, bytes)):
             raise UsageError(f"query={query!r:.60}: one text is expected")
-        if isinstance(documents, (str, bytes)) or not hasattr(documents, "__iter__"):
-            raise UsageError(f"documents: a list of texts is expected, not {'one text' if isinstance(documents, (str, bytes)) else repr(documents)[:60]}")
         if top_k is not None:
             whole("top_k", top_k, 1)
-        texts = list(_embedding.texts_of(documents, "documents"))
+        texts = list(_holders.items(documents, "documents"))
         wrong = next((row for row, text in enumerate(texts) if not isinstance(text, (str, bytes))), None)
         if wrong is not None:
             raise UsageError(f"documents: row {wrong} is {texts[wrong]!r:.60}: a text is expected")
@@ -459,9 +453,6 @@ class Model:
         VNNI, close to fp32, not equal; "bf16" is closer. max_length: tokens that a text is cut to; None: what the folder says. What was cut is
         counted in a warning. batch_size, max_tokens: texts, or tokens, that are computed at once."""
         _kinds.check(Model.embed, locals())
-        _holders.refuse_batches(texts)
-        if isinstance(texts, Dataset):
-            raise UsageError("texts: a Dataset is encoded already, and embed takes texts")
         return _embedding.embed(self._vectors(), texts, prompt=prompt, dimensions=dimensions, normalize=normalize, precision=precision,
                                 max_length=self._cut_at if max_length is None else max_length, batch_size=batch_size, max_tokens=max_tokens)
 
@@ -531,7 +522,7 @@ def _data_or_file(data, file):
     if (data is None) == (file is None):
         raise TypeError("give rows, or file=, and not both")
     if file is None:
-        return data.tolist() if getattr(data, "shape", None) == () and hasattr(data, "tolist") else _holders.kept(data)  # an array of one text
+        return _holders.kept(_holders.one_as_list(data))
     one = isinstance(file, (str, os.PathLike))
     files = [file] if one else list(file) if hasattr(file, "__iter__") and not isinstance(file, (bytes, dict)) else []
     if not files or not all(isinstance(path, (str, os.PathLike)) for path in files):

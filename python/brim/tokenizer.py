@@ -7,7 +7,7 @@ import pathlib
 import tempfile
 from typing import Any, NamedTuple, Sequence
 
-from . import _core, hub as _hub, kinds as _kinds, layout as _layout, runtime as _runtime
+from . import _core, holders as _holders, hub as _hub, kinds as _kinds, layout as _layout, runtime as _runtime
 from .errors import UsageError
 from .options import whole
 
@@ -185,10 +185,8 @@ class Tokenizer:
                      special_tokens: bool = True, truncation: str | None = None, truncation_side: str | None = None) -> Ragged:
         """Many texts on all threads, without the GIL; the same result for any number of threads."""
         _kinds.check(Tokenizer.encode_batch, locals())
-        if isinstance(texts, (str, bytes)):
-            raise UsageError("texts is one text: give a list of them")
         options = self._options(max_length, special_tokens, truncation, truncation_side)
-        return Ragged(*_core.encode_batch(self._core, list(texts), None if pairs is None else list(pairs), options))
+        return Ragged(*_core.encode_batch(self._core, list(_holders.items(texts, "texts")), None if pairs is None else list(_holders.items(pairs, "pairs")), options))
 
     def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = True) -> str:
         """The text of ids, as the file's decoder says."""

@@ -46,9 +46,8 @@ class Embedding(unittest.TestCase):
         model = brim.Model(FOLDERS / "st-prompts")
         together = model.embed(TEXTS)
         self.assertTrue(same(np.concatenate([model.embed(text) for text in TEXTS]), together))
-        for texts in (iter(TEXTS), (text.encode() for text in TEXTS), tuple(TEXTS), pyarrow.array(TEXTS), np.array(TEXTS, object),
-                      dict.fromkeys(TEXTS)):
-            self.assertTrue(same(model.embed(texts), together[:len(texts) if isinstance(texts, dict) else None]), type(texts))
+        for texts in (iter(TEXTS), (text.encode() for text in TEXTS), tuple(TEXTS), pyarrow.array(TEXTS), np.array(TEXTS, object)):
+            self.assertTrue(same(model.embed(texts), together), type(texts))
         self.assertTrue(same(model.embed(TEXTS, batch_size=1), together))
         self.assertEqual(model.embed([]).shape, (0, together.shape[1]))
         many = model.embed(text for _ in range(3000) for text in TEXTS[:3])
