@@ -266,7 +266,9 @@ class Dataset:
                    missing_label: str = "error", numbering: str | None = None, blocks: Mapping[str, Any] | None = None,
                    prompts: Sequence[str | None] | None = None, runtime: Any = None) -> "Dataset":
         """Tables of datasets, pyarrow, polars and pandas, and anything else with ``__arrow_c_stream__`` and columns. The texts are read where
-        Arrow has them. The classes of a ClassLabel keep their names and order.
+        Arrow has them. The classes of a ClassLabel keep their names and order. What gives its rows once (a RecordBatchReader, an IterableDataset of
+        datasets) is read to its end first, so that all its texts are in memory until they are encoded: of files, ``from_files`` and
+        ``brim.data.stream`` read one part after the other.
 
         labels: None reads them if there is a label column. blocks, prompts: as in ``from_files``.
         """
