@@ -444,6 +444,7 @@ class Dataset:
                  mapping: Labels | Sequence[str] | None = None, pad_id: int = 0, runtime: Any = None) -> "Dataset":
         """Rows that are encoded already: lists of ids; or end to end, where row i is ids[offsets[i]:offsets[i + 1]]. labels: class ids or
         values."""
+        _kinds.check(Dataset.from_ids, locals())
         labels = kept(labels)
         wrong = next((at for at, one in enumerate(labels) if isinstance(one, (str, bytes)) or one is None), None) if isinstance(labels, (list, tuple)) else None
         if wrong is not None:

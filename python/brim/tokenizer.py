@@ -60,6 +60,7 @@ class Tokenizer:
     path: str
 
     def __init__(self, path: str | os.PathLike[str], *, revision: str | None = None, runtime: Any = None):
+        _kinds.check(Tokenizer.__init__, locals())
         self._runtime = runtime or _runtime.default()
         self.path = _hub.folder(path, revision=revision, tokenizer=True, runtime=self._runtime)
         self._core = _core.tokenizer(self._runtime, os.fsencode(self.path))
@@ -141,8 +142,7 @@ class Tokenizer:
     def _cutting(self, side: str | None, truncation: str | None) -> "Tokenizer":
         """The same tokenizer with another end, or another text of a pair, that is cut, which the folders say that it is saved in; None: it stays."""
         _check_side(side)
-        if truncation not in (None, "longest_first", "only_first", "only_second"):
-            raise ValueError(f'truncation is "longest_first", "only_first" or "only_second", not {truncation!r}')
+        _check_truncation(truncation)
         if side in (None, self.truncation_side) and truncation in (None, self.truncation):
             return self
         files = self.__getstate__()["_core"]
@@ -165,6 +165,7 @@ class Tokenizer:
     @staticmethod
     def _options(max_length, special_tokens, truncation, truncation_side) -> dict[str, Any]:
         _check_side(truncation_side)
+        _check_truncation(truncation)
         if max_length is not None:
             whole("max_length", max_length, 1)
         return {"max_length": max_length or 0, "no_special_tokens": not special_tokens, "truncation": truncation or "tokenizer",
@@ -196,6 +197,11 @@ class Tokenizer:
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Writes the tokenizer's files: a tokenizer.json and a tokenizer_config.json with which transformers gives the same ids."""
         self._core.save(os.fsencode(folder), False, 0, *(self.windows or (0, 0)))
+
+
+def _check_truncation(truncation: str | None) -> None:
+    if truncation not in (None, "longest_first", "only_first", "only_second"):
+        raise ValueError(f'truncation is "longest_first", "only_first" or "only_second", not {truncation!r}')
 
 
 def _check_side(truncation_side: str | None) -> None:

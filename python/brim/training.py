@@ -237,7 +237,9 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     source = {name: options.pop(name) for name in _options.SOURCE if name in options}
     streamed = {name: options.pop(name) for name in _options.STREAM if name in options}
     if not isinstance(train, Stream):  # which has its own, and says so
-        tokenizer = tokenizer._cutting(source.pop("truncation_side", None) or (cut.side if cut else None), source.pop("truncation", None) or (cut.truncation if cut else None))
+        was = {"truncation_side": cut.side, "truncation": cut.truncation} if cut else {}
+        asked_of = {name: source.pop(name, None) for name in ("truncation_side", "truncation")}
+        tokenizer = tokenizer._cutting(*(was.get(name) if value is None else value for name, value in asked_of.items()))
     elif cut:
         tokenizer = tokenizer._cutting(cut.side, cut.truncation)
 
