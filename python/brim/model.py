@@ -14,7 +14,7 @@ from . import (_core, device as _device, embedding as _embedding, files as _file
 from .dataset import Dataset, Files, refuse_encoded
 from .errors import FormatError, MismatchError, UnsupportedError, UsageError
 from .judged import Evaluation, add_texts
-from .keywords import ComputeOptions, PredictOptions
+from .keywords import AnswerOptions, ComputeOptions, PredictOptions
 from .labels import Labels, _labels, kept, natural
 from .notes import log, of_entities, of_left_out as _of_left_out, of_names as _of_names, of_readme as _of_readme, of_spaces as _of_spaces, of_saved as _of_saved
 from .options import whole
@@ -126,7 +126,8 @@ class Model:
         self._head_looks = {name: how[name] for name in ("pooling", "layers") if how[name] is not None}
         self.tokenizer = Tokenizer(encoder, runtime=self._runtime) if tokenizer is None else _tokenizer(tokenizer, self._runtime)
         self._core.encodes_with(self.tokenizer._core)
-        self._embedder: Any = None
+        self._state = object()  # another one when the weights are others
+        self._embedder: tuple[object, Any] | None = None  # with the state of the weights that it was made of
         self._cut_at: int | None = None  # tokens that rows were cut to in a training
         self._windowing: tuple[int, int] | None = self.tokenizer.windows
         self._changed = False  # the folder is not what the model is
@@ -201,7 +202,7 @@ class Model:
 
     def _trained(self) -> None:
         """The weights are others now."""
-        self._untrained = self._embedder = None
+        self._untrained, self._state, self._embedder = None, object(), None
 
     def _trained_on(self, rows: Any, length: int | None, tokenizer: Tokenizer) -> None:
         """Texts are cut, and become windows, as those of the training: so says its folder too."""
@@ -232,7 +233,7 @@ class Model:
         with tempfile.TemporaryDirectory() as folder:
             self._core.save(os.fsencode(folder))
             files = {str(file.relative_to(folder)): file.read_bytes() for file in pathlib.Path(folder).rglob("*") if file.is_file()}
-        own = {name: value for name, value in self.__dict__.items() if name not in ("_runtime", "_embedder", "_facts")}
+        own = {name: value for name, value in self.__dict__.items() if name not in ("_runtime", "_embedder", "_state", "_facts")}
         return {**own, "_core": files, "_changed": True, "_unkept": self._unkept or self._has_unkept(), "_task": self.task}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -335,7 +336,7 @@ class Model:
         with _progress.shown(progress) as listen:
             return self._core.predict(dataset._core, computing, listen, 0, len(dataset), on_device)
 
-    def predict(self, data: Any = None, **options: Any) -> list[Any]:
+    def predict(self, data: Any = None, **options: Unpack[AnswerOptions]) -> list[Any]:
         """The class and probabilities, or the value, of every row, in order; arguments as for ``logits``. threshold: a label holds from this
         probability on (0.5); of one class a row, a row whose best class has less has the label None. top_k: so many classes in
         ``Prediction.scores``, the most probable first. ``predict_each`` holds a window of predictions at a time. Of a model that labels
@@ -429,11 +430,11 @@ class Model:
             raise MismatchError(f"{self.path} has modules after its encoder that a copy does not have: ask the model that was copied", self.path)
         if self._head_looks and not _shapes.of(self.task).bare:
             raise UsageError(f"{next(iter(self._head_looks))} is of the model's head, of {self.task}: vectors have it with labels=brim.Labels(None, task=\"embedding\")")
-        embedder = self._embedder  # once: another thread's training may take it away
-        if embedder is None:
+        state, found = self._state, self._embedder  # once: another thread's training may end meanwhile, and what is made of older weights is kept by none
+        if found is None or found[0] is not state:
             with self._folder() as folder:
-                self._embedder = embedder = _core.embedder(self._runtime, self._core, self.tokenizer._core, os.fsencode(folder))
-        return embedder
+                self._embedder = found = state, _core.embedder(self._runtime, self._core, self.tokenizer._core, os.fsencode(folder))
+        return found[1]
 
     def embed(self, texts: Iterable[str | bytes], *, prompt: str | None = None, dimensions: int | None = None, normalize: bool = False,
               precision: str = "fp32", max_length: int | None = None, batch_size: int = 32, max_tokens: int | None = None) -> np.ndarray:
