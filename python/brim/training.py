@@ -71,7 +71,7 @@ def _rows_to_train(train):
     return train["train"]
 
 
-def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any = None, output: str | os.PathLike[str] | None = None, task: str = "auto",
+def train(model: Model | str | os.PathLike[str], train: Any = None, *apart: Any, eval: Any = None, output: str | os.PathLike[str] | None = None, task: str = "auto",
           labels: Labels | Sequence[Any] | dict[Any, str] | None = None, max_length: int | None = None, seed: int = 42, text_column: str | None = None,
           pair_column: str | None = None, label_column: str | None = None, columns: str | Sequence[str] | None = None, prompts: dict[str, Any] | str | None = None, teacher_column: str | None = None, missing_label: str = "error", delimiter: str | None = None, header: bool = True,
           keep_head: bool = False, whole_words: bool = False, pooling: str | None = None, layers: str | None = None, dense: int | None = None, dense_activation: str | None = None, reinit_layers: int = 0,
@@ -129,6 +129,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     Ctrl-C writes a checkpoint first; resume=True continues from it, bit for bit. With more epochs or max_steps than before, a run, finished or
     not, becomes longer: the "resume" event says both learning rates. resume_anyway=True continues with other kernels too (another processor).
     """
+    if apart:
+        raise TypeError("brim.train takes rows with their labels: brim.train(model, zip(texts, labels)); the rest is given by name, as in eval=..")
     _kinds.check(_CALL, locals(), TrainOptions)
     task, labels = _shapes.word(task), kept(labels)
     ways = options.pop("_compare", None)

@@ -352,6 +352,7 @@ TRIES = [
     ("the best class alone", "list(trained().predict('a good film', top_k=1)[0].scores)", ["pos"]),
     ("a score by name", "trained().predict('a good film')[0].scores['pos'] == trained().predict('a good film')[0].score", True),
     ("a class's number", "trained().predict('a good film')[0].id, trained().labels.id('pos')", (1, 1)),
+    ("X and y", "brim.train(MODEL, COLUMNS['text'], COLUMNS['label'])", fails(TypeError, "brim.train(model, zip(texts, labels))")),
     ("a number", "trained().predict(3)", fails(TypeError, "a text, a list of texts, a table or a file is needed, not 3")),
     ("probabilities", "round(sum(trained().predict('good')[0].scores.values()), 6)", 1.0),
     ("evaluate of rows", "trained().evaluate(PAIRS)['accuracy'], trained().evaluate(DICTS)['rows'], trained().evaluate(COLUMNS)['rows']", (1.0, 24, 24)),
