@@ -33,7 +33,7 @@ __all__ = ["Analysis", "Batch", "Batches", "Comparison", "Dataset", "EVALUATE", 
 def _tell(function: Any, options: Any) -> None:
     """Lets help() and notebooks, which look at the function, know of the options that it takes by name."""
     signature = inspect.signature(function)
-    named = [one for one in signature.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
+    named = [one for one in signature.parameters.values() if one.kind not in (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)]
     more = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name, kind in options.__annotations__.items()
             if getattr(kind, "__forward_arg__", kind) != "Any" and name not in signature.parameters]
     function.__signature__ = signature.replace(parameters=[*named, *more])

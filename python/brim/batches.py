@@ -354,12 +354,13 @@ class Batches:
 
     def plan(self, epoch: int) -> Plan:
         """The plan of an epoch."""
-        if self._planned is None or self._planned[0] != epoch:
+        planned = self._planned  # once: another thread may plan another epoch
+        if planned is None or planned[0] != epoch:
             rows = self.dataset if self.dataset.firsts is not None else self.dataset.lengths
             plan = Plan(rows if self._key is None else self._key, epoch=epoch, rank=self.rank, rows_for=self._rows_for,
                         runtime=self.dataset._runtime, **self._options)
-            self._planned = (epoch, plan)
-        return self._planned[1]
+            self._planned = planned = (epoch, plan)
+        return planned[1]
 
     @property
     def epoch(self) -> int:
@@ -423,9 +424,10 @@ class _BatchIterator:
 
     @property
     def plan(self) -> Plan:
-        if self._plan is None:
-            self._plan = self.batches.plan(self.epoch)
-        return self._plan
+        plan = self._plan
+        if plan is None:
+            self._plan = plan = self.batches.plan(self.epoch)
+        return plan
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_plan": None}

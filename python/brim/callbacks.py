@@ -184,15 +184,15 @@ _FUNCTIONS = {"wandb": "wandb_run.py", "mlflow": "mlflow_run.py"}
 
 def reports(report_to: Any, output: Any) -> tuple[set[str], list[Callback]]:
     """Which reports are written, and functions that are called with events. None: what a run's folder always has."""
-    given = list(report_to) if hasattr(report_to, "__iter__") and not isinstance(report_to, str) else [report_to]
+    given = list(report_to) if isinstance(report_to, (list, tuple, set)) else [report_to]
     names, functions = set(), []
     for one in given:
         if callable(one):
             functions.append(one)
-        elif one in _KNOWN or one is None:
+        elif one is None or isinstance(one, str) and one in _KNOWN:
             names.add(one or "tensorboard")
         else:
-            example = f": examples/python/{_FUNCTIONS[one]} is one of 15 lines" if one in _FUNCTIONS else ""
+            example = f": examples/python/{_FUNCTIONS[one]} is one of 15 lines" if isinstance(one, str) and one in _FUNCTIONS else ""
             raise TypeError(f'report_to={one!r}: brim reports to "tensorboard", "csv" and "none", and to functions of a kind and fields{example}')
     if "csv" in names and output is None:
         raise TypeError('report_to="csv" writes log.csv into the run\'s folder: give output')

@@ -14,9 +14,10 @@ from .batches import Batches
 from .blocks import Block
 from .errors import CellError, Error, MismatchError, UsageError
 from .keywords import BatchOptions, FileOptions, TextOptions
-from .labels import Labels, _label_texts, _labels, kept, _missing, natural, originals
+from .labels import Labels, _label_texts, _labels, kept, natural, originals
 from .layout import Layout
 from .options import MOST, whole
+from .plain import _missing
 from .tokenizer import Tokenizer, _tokenizer
 
 #: A file, or several; globs and folders too.
@@ -224,8 +225,7 @@ class Dataset:
         most_texts: a row of more is an error. numbering, prompts: as in ``from_files``. blocks: numbers besides the labels, at most two:
         {"teacher": ..}, an array [rows, width] or of each row a list of numbers; of texts [rows, texts, width], or a list of one for each text."""
         _kinds.check(Dataset.from_texts, locals())
-        if isinstance(texts, (str, bytes)):
-            raise UsageError("texts is one text: give a list of them")
+        texts = list(_holders.items(texts, "texts"))
         if labels is None:
             _refuse_without_labels(mapping=mapping)
         if labels is not None and numbering is not None:
@@ -235,18 +235,17 @@ class Dataset:
         values = None
         if labels is not None:
             given = [None if _missing(label) else label for label in _holders.as_list(labels)]
-            labels, mapping, task = _label_texts(given, task, kept(mapping))
+            labels, mapping = _label_texts(given, kept(mapping))
             values = originals(given)
         if most_texts is not None:
             whole("most_texts", most_texts, 1)
-        known, texts = _labels(mapping, runtime, task), list(texts)
+        known = _labels(mapping, runtime, task)
         options = {"max_length": max_length, "task": task, "need_label": labels is not None, "min_chars": min_chars,
                    "skip_unlabelled": _skips(missing_label), "truncation": truncation, "no_special_tokens": not special_tokens,
                    "truncation_side": truncation_side, **_windows(windows, max_windows, numbering, max_length), "most_texts": most_texts, "numbering": numbering,
                    "blocks": _blocks.of_arrays(blocks, len(texts)), **_prompts(prompts)}
-        core = _core.dataset_texts(runtime, tokenizer._core, texts, None if pairs is None else list(pairs),
-                                   labels,
-                                   known._core if known else None, dict(options), isinstance(pairs, _holders.Found))
+        core = _core.dataset_texts(runtime, tokenizer._core, texts, None if pairs is None else list(_holders.items(pairs, "pairs")),
+                                   labels, known._core if known else None, dict(options), isinstance(pairs, _holders.Found))
         return cls(core, tokenizer, runtime, encode=options)._with_values_of(known, values)
 
     @classmethod
@@ -267,7 +266,9 @@ class Dataset:
                    missing_label: str = "error", numbering: str | None = None, blocks: Mapping[str, Any] | None = None,
                    prompts: Sequence[str | None] | None = None, runtime: Any = None) -> "Dataset":
         """Tables of datasets, pyarrow, polars and pandas, and anything else with ``__arrow_c_stream__`` and columns. The texts are read where
-        Arrow has them. The classes of a ClassLabel keep their names and order.
+        Arrow has them. The classes of a ClassLabel keep their names and order. What gives its rows once (a RecordBatchReader, an IterableDataset of
+        datasets) is read to its end first, so that all its texts are in memory until they are encoded: of files, ``from_files`` and
+        ``brim.data.stream`` read one part after the other.
 
         labels: None reads them if there is a label column. blocks, prompts: as in ``from_files``.
         """
@@ -307,6 +308,7 @@ class Dataset:
         or files (conll too). A word's label is that of its first token; -100 is none.
         text_columns, least_columns, paired: rows of several texts; blocks: columns of numbers besides the label, as ``from_files`` has them.
         """
+        _kinds.check(Dataset.of, locals())
         columns = {"text_column": text_column, "pair_column": pair_column, "label_column": label_column}
         if isinstance(data, Dataset):
             refuse_encoded(data, **columns, text_columns=text_columns, blocks=blocks, **_options.that_read(options))
@@ -441,6 +443,7 @@ class Dataset:
                  mapping: Labels | Sequence[str] | None = None, pad_id: int = 0, runtime: Any = None) -> "Dataset":
         """Rows that are encoded already: lists of ids; or end to end, where row i is ids[offsets[i]:offsets[i + 1]]. labels: class ids or
         values."""
+        _kinds.check(Dataset.from_ids, locals())
         labels = kept(labels)
         wrong = next((at for at, one in enumerate(labels) if isinstance(one, (str, bytes)) or one is None), None) if isinstance(labels, (list, tuple)) else None
         if wrong is not None:

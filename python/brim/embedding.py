@@ -27,14 +27,6 @@ def _text(one: Any) -> str | bytes:
     return one.as_py() if hasattr(one, "as_py") else one
 
 
-def texts_of(texts: Any, what: str) -> Any:
-    """Something to loop over; of what has columns that is their names, and not their texts, and of documents by their ids the ids."""
-    columns = isinstance(texts, Mapping) and (what == "documents" or any(hasattr(one, "__len__") and not isinstance(one, (str, bytes)) for one in texts.values()))
-    if columns or _holders.is_table(texts):
-        raise TypeError(f"{what}: a column of texts, or a list of them, is needed, and not a {type(texts).__name__}")
-    return _holders.as_list(texts) if hasattr(texts, "dtype") else texts
-
-
 def _windows(texts: Iterable[Any]) -> Iterator[list[str | bytes]]:
     window: list[str | bytes] = []
     room = _CHARACTERS
@@ -76,7 +68,7 @@ def embed(core: Any, texts: Iterable[Any], *, prompt: str | None, dimensions: in
     import numpy as np
 
     facts = core.facts()
-    texts = texts_of(texts, "texts")
+    texts = _holders.items(_holders.one_as_list(texts), "texts")
     _checked(dimensions=dimensions, max_length=max_length, **options)
     width = dimensions or facts["dimensions"]
     if width > facts["width"]:
@@ -84,7 +76,7 @@ def embed(core: Any, texts: Iterable[Any], *, prompt: str | None, dimensions: in
     how = {"prompt": _prompt(core, prompt), "dimensions": dimensions, "max_length": max_length, **options}
     out = np.empty((len(texts) if hasattr(texts, "__len__") else 0, width), np.float32)
     counts, rows = [0, 0, 0], 0
-    for window in _windows([texts] if isinstance(texts, (str, bytes)) else texts):
+    for window in _windows(texts):
         vectors, more = core.run(window, rows, dict(how))
         if rows + len(window) > len(out):  # it was not known how many there are
             out.resize((max(rows + len(window), len(out) * 3 // 2), width), refcheck=False)

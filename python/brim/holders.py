@@ -2,11 +2,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, MappingView, Set
 from typing import Any, NamedTuple
 
-from .errors import UsageError
-from .labels import _plain
+from .errors import CellError, UsageError
+from .plain import _plain
 
 
 class Columns(NamedTuple):
@@ -76,9 +76,49 @@ def _is_lazy(data: Any) -> bool:
     return type(data).__name__ == "LazyFrame"
 
 
+def is_one(data: Any) -> bool:
+    """A text by itself, or what holds one value: its letters, or bytes, are no rows."""
+    return isinstance(data, (str, bytes, bytearray)) or getattr(data, "shape", None) == ()
+
+
+def one_as_list(data: Any) -> Any:
+    """One text, which may be in an array of no dimension, as a list of it; anything else as it is."""
+    data = data.tolist() if getattr(data, "shape", None) == () and hasattr(data, "tolist") else data
+    return [data] if isinstance(data, (str, bytes)) else data
+
+
+def is_unordered(data: Any) -> bool:
+    """A set; the keys of a dict have an order."""
+    return isinstance(data, Set) and not isinstance(data, MappingView)
+
+
+def has_columns(data: Any) -> bool:
+    """Looping over it gives names, or columns."""
+    return isinstance(data, Mapping) or is_table(data) or _of_datasets(data, "IterableDataset")
+
+
+def items(data: Any, what: str, give: str = "a list or a column of texts") -> Any:
+    """Something that gives items in their order: a list, a column of any library, an array, a generator. All else is refused: what would give letters,
+    bytes, names of columns or numbers of tokens in their place, or items in no order."""
+    if is_one(data):
+        raise CellError(f"{what} is one {'text' if getattr(getattr(data, 'dtype', None), 'kind', 'U') in 'SU' else 'value'}, {_short(data)}: give {give}")
+    if is_unordered(data) or has_columns(data) or _is_lazy(data) or type(data).__module__ in _ENCODED or not is_rows(data):
+        why = ", which has no order" if is_unordered(data) else ""
+        raise CellError(f"{what} is {'None' if data is None else f'a {type(data).__name__}'}{why}: give {give}")
+    return as_list(data) if hasattr(data, "__iter__") else [data[i] for i in range(len(data))]
+
+
+_ENCODED = ("brim.dataset", "brim.feed", "brim.batches")
+
+
 def kept(data: Any) -> Any:
-    """What can be looped over once, as a list, or as the table that Arrow reads; anything else as it is. Batches, which may have no end, are no rows."""
+    """What can be looped over once, as a list, or as the table that Arrow reads; anything else as it is. Batches, which may have no end, are no rows,
+    nor is what has no order."""
     refuse_batches(data)
+    if is_unordered(data):
+        raise CellError(f"the rows are a {type(data).__name__}, which has no order: give a list")
+    if _is_lazy(data):
+        raise CellError("a LazyFrame has no rows yet: give lazy.collect()")
     if not hasattr(data, "__next__"):
         return data
     return data.read_all() if hasattr(data, "read_all") and hasattr(data, "schema") else list(data)

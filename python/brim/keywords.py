@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 class PlanOptions(TypedDict, total=False):
     """Options of a stream's batches."""
 
-    batching: str
+    batching: Literal["sequential", "random", "uniform", "sorted", "bucketed", "packed"]
     """Which rows go together. Default: random."""
-    padding: str
+    padding: Literal["none", "longest", "max_length"]
     """What is computed: only tokens, up to the batch's longest row, or up to max_length. Default: none."""
     batch_size: int | None
     """Rows of an optimizer step. Default: 16."""
@@ -40,9 +40,9 @@ class PlanOptions(TypedDict, total=False):
     step. Default: one a rank."""
     required_batch_size_multiple: int | None
     """Compute a multiple of N rows at once where possible. Default: 1."""
-    oversize: str
+    oversize: Literal["error", "truncate", "alone"]
     """What to do with a row longer than max_tokens: stop, cut it, or compute it alone. Default: error."""
-    tail: str
+    tail: Literal["resplit", "fill", "drop"]
     """What to do when a step's batches do not divide evenly among the processes: cut them again, leave some processes idle, or drop the last step.
     Default: resplit."""
 
@@ -70,16 +70,16 @@ class EncodeOptions(TypedDict, total=False):
     of a text is a row. embedding, rerank: rows of several texts, in columns as `brim train` finds them. Default: rows are texts."""
     min_chars: int
     """Leave out rows whose text has fewer characters, not counting spaces around it. Default: 0."""
-    truncation_side: str | None
+    truncation_side: Literal["right", "left"] | None
     """Which end is cut. Default: the tokenizer's, else right."""
     windows: int | None
     """A text of more than max_length tokens becomes windows that overlap by STRIDE tokens; the row's answer is the mean of their logits, a word's
     is that of the window where it has most context; of masked words each is a row, and overlaps by 0 where nothing is said. Default: none."""
     max_windows: int | None
     """Windows of a text at most; what is beyond them is cut, and counted. Default: 16; of masked words 1024."""
-    missing_label: str
+    missing_label: Literal["error", "skip"]
     """What to do with a row without a label: stop, or skip it and report how many there were. Default: error."""
-    truncation: str | None
+    truncation: Literal["longest_first", "only_first", "only_second"] | None
     """Which text of a pair is cut. Default: the tokenizer's, else longest_first."""
     special_tokens: bool
     most_texts: int | None
@@ -104,7 +104,7 @@ class FileOptions(EncodeOptions, total=False):
     """Read only rows whose column has this value; if given several times, all must hold."""
     skip_damaged: bool
     """Leave out rows, or the rest of a file, that cannot be read, and report them instead of stopping."""
-    quote: str | None
+    quote: Literal["csv", "none", "backslash"] | None
     """Whether "..." encloses fields; backslash: a quote inside them may be \\". Default: csv: csv, tsv: none."""
     max_record: int | None
     """Refuse a longer record: usually a quote before it was never closed. Default: 1 GiB."""
@@ -162,6 +162,18 @@ class PredictOptions(ComputeOptions, total=False):
     """Refuse a longer record: usually a quote before it was never closed. Default: 1 GiB."""
     header: bool
     """Whether the first line of csv and tsv has the names of columns. Default: True."""
+
+
+class AnswerOptions(PredictOptions, total=False):
+    """Options of predictions, of how the rows are read, and of what is said of each."""
+
+    file: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None
+    max_length: int | None
+    text_column: str | None
+    pair_column: str | None
+    threshold: float | None
+    top_k: int | None
+    progress: bool | Callable[[str, dict[str, Any]], Any] | None
 
 
 class TrainOptions(TypedDict, total=False):

@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping
 from typing import Any, Callable, NamedTuple
 
-from . import _core
+from . import _core, holders as _holders
 from .errors import UsageError
 from .options import is_bool, is_true_or_false
 
@@ -18,8 +18,12 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, numbers.Real) or hasattr(value, "__float__")
 
 
+def _is_iterable(value: Any) -> bool:
+    return hasattr(value, "__iter__") and not _holders.is_one(value) and not _holders.has_columns(value)
+
+
 def _is_list(value: Any) -> bool:
-    return hasattr(value, "__iter__") and not isinstance(value, (str, bytes, Mapping))
+    return _is_iterable(value) and not _holders.is_unordered(value)
 
 
 #: Of each part of an annotation: its words in a message, and whether a value is one.
@@ -35,7 +39,7 @@ _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "dict": ("a dict", lambda value: isinstance(value, Mapping)),
     "Callable": ("a function", callable),
     "Sequence": ("a list", _is_list),
-    "Iterable": ("a list", _is_list),
+    "Iterable": ("a list", _is_iterable),
     "list": ("a list", _is_list),
     "Runtime": ("a Runtime", lambda value: isinstance(value, _core.Runtime)),
 }
@@ -63,6 +67,14 @@ _COLUMNS = ("text_column", "pair_column", "label_column")  # which may be number
 _SAID = {"folds", "compute_metrics", "columns", *_COLUMNS}
 
 
+#: Of which an empty one says what none says: no conditions, no columns, nothing that texts begin with, no functions, no rows.
+_MAY_BE_EMPTY = {"where", "blocks", "prompts", "prompt", "query_prompt", "document_prompt", "callbacks", "pairs", "labels", "key", "offsets", "type_ids"}
+
+
+def _is_empty(value: Any) -> bool:
+    return isinstance(value, (str, bytes, list, tuple, Mapping)) and not value
+
+
 _NO_LENGTH = "max_length is 0, and a text has one token at least: give a number from 1 on, or None for no limit"
 
 
@@ -75,7 +87,7 @@ class _Kinds(NamedTuple):
 
 def _usual(kinds: list[str]) -> set[type]:
     usual = {type(None)}.union(*(_USUAL.get(kind, set()) for kind in kinds))
-    return usual - {str} if "os.PathLike" in kinds else usual  # of which one is empty
+    return usual
 
 
 @functools.cache
@@ -95,7 +107,7 @@ def check(function: Callable[..., Any], given: Mapping[str, Any], *typed: type) 
     given: its locals()."""
     columns, options = _of(function, typed)
     for name in columns:
-        if given[name] == "":
+        if _is_empty(given[name]):
             raise UsageError(f"{name} is empty: give the name of a column, or leave it out")
     if "options" in given or "plan" in given:
         given = {**given, **given.get("options", {}), **given.get("plan", {})}
@@ -103,10 +115,10 @@ def check(function: Callable[..., Any], given: Mapping[str, Any], *typed: type) 
         raise UsageError(_NO_LENGTH)
     for name, (kinds, usual) in options.items():
         value = given.get(name)
-        if type(value) in usual:
+        if type(value) in usual and (value or not _is_empty(value)):
             continue
         if not any(_KINDS[kind][1](value) for kind in kinds):
             words = dict.fromkeys(_KINDS[kind][0] for kind in kinds)
-            raise TypeError(f"{name}: {' or '.join(words)} is needed, not {value!r:.60}")
-        if isinstance(value, (str, bytes)) and not value and "os.PathLike" in kinds:
-            raise UsageError(f"{name} is empty: give a path, or leave it out")
+            raise TypeError(f"{name}: {' or '.join(words)} is needed, not {_holders._short(value)}")
+        if name not in _MAY_BE_EMPTY and _is_empty(value) and "Literal" not in kinds:  # a word that there is not, of which a line says which there are
+            raise UsageError(f"{name} is empty: give {'a path' if 'os.PathLike' in kinds else 'a value'}, or leave it out")

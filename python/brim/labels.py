@@ -6,49 +6,13 @@ import numbers
 from collections.abc import Iterable, Mapping
 from typing import Any, Sequence
 
-from . import _core, kinds as _kinds, runtime as _runtime, shapes as _shapes
+from . import _core, holders as _holders, kinds as _kinds, runtime as _runtime, shapes as _shapes
 from .errors import CellError, UsageError
 from .options import whole
-from .prediction import Prediction
+from .plain import _missing, _plain
 
 
 NAME, NUMBER, BOOLEAN, NONE = "snb-"  #: what a label was (brim_label_form): a str is never a number
-
-
-def _plain(label: Any) -> Any:
-    """The value of NumPy, torch or pyarrow as Python's, an array as a list of them, and of what a model predicted its label."""
-    if isinstance(label, Prediction):
-        return label.label
-    way = getattr(label, "tolist", None) or getattr(label, "as_py", None)
-    if way is None or isinstance(label, type):
-        return label
-    if getattr(getattr(label, "dtype", None), "kind", "") in _TIMES:
-        return _time(label)
-    plain = way()
-    return float(plain) if type(plain) is type(label) and isinstance(plain, numbers.Real) else plain  # a number of more bits than Python's
-
-
-def _missing(value: Any) -> bool:
-    if isinstance(value, (str, bytes, list, tuple, set)) or hasattr(value, "__len__"):
-        return False
-    try:
-        return value is None or bool(value != value)
-    except (TypeError, ValueError):  # pandas.NA is neither
-        return True
-
-
-_TIMES = ("m", "M")
-
-
-def _time(value: Any) -> Any:
-    """Times of NumPy, of which tolist() makes numbers where they count nanoseconds."""
-    if getattr(value, "shape", ()):
-        return [_time(one) for one in value]
-    plain = value.tolist() if hasattr(value, "tolist") else value
-    if not isinstance(plain, int):
-        return plain
-    short = value.astype(value.dtype.kind + "8[us]")
-    return short.tolist() if short == value else str(value)
 
 
 def _one_label(label) -> tuple[str, str]:
@@ -93,32 +57,12 @@ def _is_list(label) -> bool:
     return isinstance(_plain(label), (list, tuple, set, frozenset))
 
 
-def _multi_hot(labels: list, names: list[str] | None) -> tuple[list, list[str]] | None:
-    """[1.0, 0.0, 1.0] as the names of its labels, where all rows are so; and the names of all."""
-    rows = [_plain(label) for label in labels]
-    width = len(rows[0]) if rows and isinstance(rows[0], (list, tuple)) else 0
-    alike = width and all(isinstance(row, (list, tuple)) and len(row) == width for row in rows)
-    if not alike or not all(isinstance(one, (float, bool)) and one in (0, 1) for row in rows for one in row):
-        return None
-    if names and len(names) != width:
-        raise UsageError(f"labels: {width} values of 0 and 1 a row, and there are {len(names)} names")
-    names = names or [str(i) for i in range(width)]
-    return [[name for name, one in zip(names, row) if one] for row in rows], names
-
-
-def _label_texts(labels: Sequence, task: str, mapping) -> tuple[list, Any, str]:
-    """Labels as a file would have them, the mapping, and the task; lists of 0.0 and 1.0 for each label there is name those that are 1."""
+def _label_texts(labels: Sequence, mapping) -> tuple[list, Any]:
+    """Labels as a file would have them, of which the library says what they are, and the mapping: of lists names are of the labels that a row has."""
     labels = labels.tolist() if hasattr(labels, "tolist") else list(labels)
-    lists = any(_is_list(label) for label in labels)
-    names = mapping.names if isinstance(mapping, Labels) else mapping
-    hot = _multi_hot(labels, names) if lists and (task == "auto" or _shapes.of(task).has_classes and not _shapes.of(task).one_class) else None
-    if hot:
-        labels, names = hot
-    if lists and names is not None and not isinstance(mapping, Labels) and all(label is None or _is_list(label) for label in labels):
-        mapping = Labels(names, task="multi_label")
-    if lists and not hot and task == "auto" and mapping is None and any(isinstance(one, float) for label in labels if _is_list(label) for one in label):
-        task = "regression"  # not all rows are of 0.0 and 1.0, whatever the first one is
-    return [_numbered(_label_text, number, label) for number, label in enumerate(labels)], mapping, task
+    if mapping is not None and not isinstance(mapping, Labels) and any(map(_is_list, labels)) and all(label is None or _is_list(label) for label in labels):
+        mapping = Labels(mapping, task="multi_label")
+    return [_numbered(_label_text, number, label) for number, label in enumerate(labels)], mapping
 
 
 def _numbered(make, number: int, *cell: Any) -> Any:
@@ -179,17 +123,11 @@ class Labels:
                  values: Sequence[Any] | None = None, runtime: Any = None):
         _kinds.check(Labels.__init__, locals())
         self._keys: list[Any] | None = None  #: what rows have in place of the names
-        names, values = kept(names), kept(values)
         if isinstance(names, Mapping):
             items = sorted(names.items()) if sorted(names) == list(range(len(names))) else list(names.items())
             self._keys, names = [_one_label(key)[0] for key, _ in items], [name for _, name in items]
-        if isinstance(names, (str, bytes)):
-            raise TypeError(f"labels are a list of names, not {names!r:.60}")
-        if isinstance(names, (set, frozenset)):
-            raise TypeError("labels are in the order of their ids, which a set does not have: give a list")
-        if names is not None and (not hasattr(names, "__iter__") or type(names).__module__ == "brim.feed"):
-            raise TypeError(f"labels are a list of names, or {{label: name}}, not {names!r:.60}")
-        given = None if names is None else [one.item() if hasattr(one, "item") else one for one in names]
+        given = None if names is None else [*map(_plain, _holders.items(names, "labels", "a list of names"))]
+        values = None if values is None else [*map(_plain, _holders.items(values, "values", "a list of them"))]
         if given is not None and any(map(_missing, given)):
             raise CellError("labels: one of the names is missing")
         if given is not None and not given:
@@ -197,7 +135,7 @@ class Labels:
         if given is not None and (outputs not in (1, len(given)) or values is not None and len(values) != len(given)):
             raise UsageError(f"{'outputs' if outputs not in (1, len(given)) else 'values'}: there are {len(given)} names, and each has one")
         self.names = None if given is None else [_named_class(one) for one in given]
-        self.values = None if given is None else list(given if values is None else values)
+        self.values = None if given is None else given if values is None else values
         self.task = _shapes.word(task) or ("regression" if names is None else "classification")
         self.outputs = whole("outputs", outputs, 1) if given is None else len(given)
         self._hold(runtime or _runtime.default())
@@ -244,8 +182,6 @@ def _labels(labels, runtime, task: str | None = None):
         if asked and labels.task != task:
             raise UsageError(f'task is "{task}", and labels are of {labels.task}: give labels of the task')
         return labels
-    if hasattr(labels, "__len__") and not len(labels):
-        raise UsageError("labels has no class: leave it out, and the classes are those of the rows")
     if asked and not _shapes.of(task).named:
         raise UsageError(f'task="{task}" has no classes: leave out labels')
     return Labels(labels, task=task if asked else None, runtime=runtime)

@@ -14,7 +14,7 @@ from . import (_core, device as _device, embedding as _embedding, files as _file
 from .dataset import Dataset, Files, refuse_encoded
 from .errors import FormatError, MismatchError, UnsupportedError, UsageError
 from .judged import Evaluation, add_texts
-from .keywords import ComputeOptions, PredictOptions
+from .keywords import AnswerOptions, ComputeOptions, PredictOptions
 from .labels import Labels, _labels, kept, natural
 from .notes import log, of_entities, of_left_out as _of_left_out, of_names as _of_names, of_readme as _of_readme, of_spaces as _of_spaces, of_saved as _of_saved
 from .options import whole
@@ -126,7 +126,8 @@ class Model:
         self._head_looks = {name: how[name] for name in ("pooling", "layers") if how[name] is not None}
         self.tokenizer = Tokenizer(encoder, runtime=self._runtime) if tokenizer is None else _tokenizer(tokenizer, self._runtime)
         self._core.encodes_with(self.tokenizer._core)
-        self._embedder: Any = None
+        self._state = object()  # another one when the weights are others
+        self._embedder: tuple[object, Any] | None = None  # with the state of the weights that it was made of
         self._cut_at: int | None = None  # tokens that rows were cut to in a training
         self._windowing: tuple[int, int] | None = self.tokenizer.windows
         self._changed = False  # the folder is not what the model is
@@ -201,7 +202,7 @@ class Model:
 
     def _trained(self) -> None:
         """The weights are others now."""
-        self._untrained = self._embedder = None
+        self._untrained, self._state, self._embedder = None, object(), None
 
     def _trained_on(self, rows: Any, length: int | None, tokenizer: Tokenizer) -> None:
         """Texts are cut, and become windows, as those of the training: so says its folder too."""
@@ -232,7 +233,7 @@ class Model:
         with tempfile.TemporaryDirectory() as folder:
             self._core.save(os.fsencode(folder))
             files = {str(file.relative_to(folder)): file.read_bytes() for file in pathlib.Path(folder).rglob("*") if file.is_file()}
-        own = {name: value for name, value in self.__dict__.items() if name not in ("_runtime", "_embedder", "_facts")}
+        own = {name: value for name, value in self.__dict__.items() if name not in ("_runtime", "_embedder", "_state", "_facts")}
         return {**own, "_core": files, "_changed": True, "_unkept": self._unkept or self._has_unkept(), "_task": self.task}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -284,8 +285,6 @@ class Model:
         if self._windowing and not isinstance(data, Dataset):  # as the run made them
             how["windows"], how["max_windows"] = self._windowing
         if _shapes.of(self.task).words and not isinstance(data, Dataset):
-            if isinstance(data, str) and not labelled:
-                data = [data]
             if not _files.names_a_file(data) and not (_holders.is_table(data) or isinstance(data, dict)):
                 data = _Rows(_holders.as_list(data))
             found = Dataset.of(data, self.tokenizer, labelled=labelled, labels=self.labels if labelled else None, task="tokens", **columns, **how)
@@ -293,9 +292,7 @@ class Model:
             return found
         if labelled:
             return Dataset.of(data, self.tokenizer, labelled=True, labels=self.labels, **columns, **how)
-        if isinstance(data, (bytes, str)):
-            data = [data]
-        elif isinstance(data, os.PathLike) or isinstance(data, (list, tuple)) and data and all(isinstance(d, os.PathLike) for d in data):
+        if isinstance(data, os.PathLike) or isinstance(data, (list, tuple)) and data and all(isinstance(d, os.PathLike) for d in data):
             return Dataset.from_files(data, self.tokenizer, need_label=False, **columns, **how)
         elif isinstance(data, (list, tuple)) and all(isinstance(d, (str, bytes)) for d in data) and not any(columns.values()):
             return Dataset.from_texts(data, self.tokenizer, **how)
@@ -339,7 +336,7 @@ class Model:
         with _progress.shown(progress) as listen:
             return self._core.predict(dataset._core, computing, listen, 0, len(dataset), on_device)
 
-    def predict(self, data: Any = None, **options: Any) -> list[Any]:
+    def predict(self, data: Any = None, **options: Unpack[AnswerOptions]) -> list[Any]:
         """The class and probabilities, or the value, of every row, in order; arguments as for ``logits``. threshold: a label holds from this
         probability on (0.5); of one class a row, a row whose best class has less has the label None. top_k: so many classes in
         ``Prediction.scores``, the most probable first. ``predict_each`` holds a window of predictions at a time. Of a model that labels
@@ -358,11 +355,9 @@ class Model:
             raise UsageError(f"the model is of {self.task}: a reranker ranks documents")
         if not isinstance(query, (str, bytes)):
             raise UsageError(f"query={query!r:.60}: one text is expected")
-        if isinstance(documents, (str, bytes)) or not hasattr(documents, "__iter__"):
-            raise UsageError(f"documents: a list of texts is expected, not {'one text' if isinstance(documents, (str, bytes)) else repr(documents)[:60]}")
         if top_k is not None:
             whole("top_k", top_k, 1)
-        texts = list(_embedding.texts_of(documents, "documents"))
+        texts = list(_holders.items(documents, "documents"))
         wrong = next((row for row, text in enumerate(texts) if not isinstance(text, (str, bytes))), None)
         if wrong is not None:
             raise UsageError(f"documents: row {wrong} is {texts[wrong]!r:.60}: a text is expected")
@@ -435,11 +430,11 @@ class Model:
             raise MismatchError(f"{self.path} has modules after its encoder that a copy does not have: ask the model that was copied", self.path)
         if self._head_looks and not _shapes.of(self.task).bare:
             raise UsageError(f"{next(iter(self._head_looks))} is of the model's head, of {self.task}: vectors have it with labels=brim.Labels(None, task=\"embedding\")")
-        embedder = self._embedder  # once: another thread's training may take it away
-        if embedder is None:
+        state, found = self._state, self._embedder  # once: another thread's training may end meanwhile, and what is made of older weights is kept by none
+        if found is None or found[0] is not state:
             with self._folder() as folder:
-                self._embedder = embedder = _core.embedder(self._runtime, self._core, self.tokenizer._core, os.fsencode(folder))
-        return embedder
+                self._embedder = found = state, _core.embedder(self._runtime, self._core, self.tokenizer._core, os.fsencode(folder))
+        return found[1]
 
     def embed(self, texts: Iterable[str | bytes], *, prompt: str | None = None, dimensions: int | None = None, normalize: bool = False,
               precision: str = "fp32", max_length: int | None = None, batch_size: int = 32, max_tokens: int | None = None) -> np.ndarray:
@@ -459,9 +454,6 @@ class Model:
         VNNI, close to fp32, not equal; "bf16" is closer. max_length: tokens that a text is cut to; None: what the folder says. What was cut is
         counted in a warning. batch_size, max_tokens: texts, or tokens, that are computed at once."""
         _kinds.check(Model.embed, locals())
-        _holders.refuse_batches(texts)
-        if isinstance(texts, Dataset):
-            raise UsageError("texts: a Dataset is encoded already, and embed takes texts")
         return _embedding.embed(self._vectors(), texts, prompt=prompt, dimensions=dimensions, normalize=normalize, precision=precision,
                                 max_length=self._cut_at if max_length is None else max_length, batch_size=batch_size, max_tokens=max_tokens)
 
@@ -531,7 +523,7 @@ def _data_or_file(data, file):
     if (data is None) == (file is None):
         raise TypeError("give rows, or file=, and not both")
     if file is None:
-        return data.tolist() if getattr(data, "shape", None) == () and hasattr(data, "tolist") else _holders.kept(data)  # an array of one text
+        return _holders.kept(_holders.one_as_list(data))
     one = isinstance(file, (str, os.PathLike))
     files = [file] if one else list(file) if hasattr(file, "__iter__") and not isinstance(file, (bytes, dict)) else []
     if not files or not all(isinstance(path, (str, os.PathLike)) for path in files):

@@ -11,8 +11,9 @@ from . import _core, blocks as _blocks, files as _files, holders as _holders, op
 from .blocks import Block
 from .dataset import Dataset
 from .errors import UsageError
-from .labels import Labels, _missing
+from .labels import Labels
 from .notes import are_few, log, of_scores as _of_scores
+from .plain import _missing
 
 
 def prompts(given: Any) -> tuple[str | None, str | None, list[str]]:

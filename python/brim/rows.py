@@ -7,8 +7,8 @@ from typing import Any, Iterable
 
 from .errors import CellError, UsageError
 from .files import is_files
-from .holders import as_list, Columns, _is_lazy, is_rows, is_table, _of_datasets, _short, Table, _transformed
-from .labels import _missing
+from .holders import as_list, Columns, is_rows, is_table, items, _of_datasets, _short, Table, _transformed
+from .plain import _missing
 from .tables import _classes_of, _column_names, of_columns, of_lists, of_table, _pick, _values
 
 
@@ -58,11 +58,8 @@ def of_rows(rows: Iterable, text=None, pair=None, label=None, labelled: bool | N
 
 
 def list_of(rows: Any) -> list:
-    """Rows one after the other; of a torch Dataset, which has a length and an index, too."""
-    if not hasattr(rows, "__iter__"):
-        rows = [rows[i] for i in range(len(rows))]
-    rows = as_list(rows)
-    return [rows] if isinstance(rows, (str, bytes)) else list(rows)
+    """Rows one after the other; of a torch Dataset, which has a length and an index, too, and of one of datasets, which gives dicts."""
+    return list(rows if _of_datasets(rows, "Dataset", "IterableDataset") else items(rows, "rows", "a list of them"))
 
 
 def refuse_columns(number: int, row: Any, **given: Any) -> None:
@@ -111,8 +108,6 @@ def _names_of_rows(rows: list) -> dict[str, Any]:
 def of_any(data: Any, text=None, pair=None, label=None, labelled: bool | None = None) -> Table | Columns:
     """Any of the above; not files, and not text."""
     how = (text, pair, label, labelled)
-    if _is_lazy(data):
-        raise UsageError("a LazyFrame has no rows yet: give lazy.collect()")
     if is_table(data):
         return of_table(data, *how)
     if isinstance(data, Mapping):

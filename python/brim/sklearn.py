@@ -13,7 +13,7 @@ X is a list of texts, of pairs (text, text), a column of pandas, or an array or 
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as _np
@@ -24,8 +24,9 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from . import holders as _holders, tables as _tables
 from .dataset import Dataset
-from .labels import _missing, _one_label
+from .labels import _one_label
 from .model import Model
+from .plain import _missing
 from .training import _share, train
 
 if TYPE_CHECKING:
@@ -36,21 +37,15 @@ __all__ = ["TextClassifier", "TextRegressor"]
 
 def _texts(X: Any, fitted: bool = False) -> list[Any]:
     """Rows of X as brim takes them: str, or (str, str)."""
-    if isinstance(X, (str, bytes)) or getattr(X, "shape", None) == ():
-        raise ValueError("X is one text: give a list of them")
-    if isinstance(X, (Mapping, Set)) or not (hasattr(X, "__iter__") or _holders.is_table(X)):
-        raise TypeError(f"X is a {type(X).__name__}: a list of texts is wanted, or a column or table of them")
-    names = _tables._column_names(X) or [] if _holders.is_table(X) else []
-    label = next((name for name in names if name.lower() in _tables.LABELS), None)
-    if label is not None and len(names) == 2:
-        raise ValueError(f'X has the column "{label}", which is y by its name, and would be a second text: leave it out, or rename it')
-    if hasattr(X, "to_pylist"):  # pyarrow
-        X = list(zip(*(_holders.as_list(X.column(at)) for at in range(X.num_columns)))) if hasattr(X, "num_columns") else X.to_pylist()
-    if hasattr(X, "iloc") or hasattr(X, "to_numpy"):  # pandas, polars
-        X = X.to_numpy()
     if hasattr(X, "toarray"):
         raise TypeError("X is sparse: texts are wanted, before any vectorizer")
-    rows = X.tolist() if hasattr(X, "tolist") else list(X)
+    if _holders.is_table(X):
+        names = _tables._column_names(X) or []
+        label = next((name for name in names if name.lower() in _tables.LABELS), None)
+        if label is not None and len(names) == 2:
+            raise ValueError(f'X has the column "{label}", which is y by its name, and would be a second text: leave it out, or rename it')
+        X = X.to_numpy() if hasattr(X, "to_numpy") else list(zip(*(_tables._values(X, name) for name in names)))
+    rows = list(_holders.items(X, "X"))
     rows = [row[0] if isinstance(row, (list, tuple)) and len(row) == 1 else tuple(row) if isinstance(row, list) else row for row in rows]
     wrong = next((at for at, row in enumerate(rows) if not isinstance(row, (str, bytes)) and
                   not (isinstance(row, tuple) and len(row) == 2 and all(isinstance(text, (str, bytes)) for text in row))), None)

@@ -9,7 +9,7 @@ from typing import Any, Iterable
 
 from .errors import CellError, UsageError
 from .holders import as_list, Columns, Found, _of_datasets, _short, Table, _transformed
-from .labels import _missing
+from .plain import _missing
 
 
 # ---- which columns -------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import pathlib
 import tempfile
 from typing import Any, NamedTuple, Sequence
 
-from . import _core, hub as _hub, kinds as _kinds, layout as _layout, runtime as _runtime
+from . import _core, holders as _holders, hub as _hub, kinds as _kinds, layout as _layout, runtime as _runtime
 from .errors import FormatError, MismatchError, UnsupportedError, UsageError
 from .options import whole
 
@@ -59,6 +59,7 @@ class Tokenizer:
     path: str
 
     def __init__(self, path: str | os.PathLike[str], *, revision: str | None = None, runtime: Any = None):
+        _kinds.check(Tokenizer.__init__, locals())
         self._runtime = runtime or _runtime.default()
         self.path = _hub.folder(path, revision=revision, tokenizer=True, runtime=self._runtime)
         self._core = _core.tokenizer(self._runtime, os.fsencode(self.path))
@@ -139,8 +140,7 @@ class Tokenizer:
     def _cutting(self, side: str | None, truncation: str | None) -> "Tokenizer":
         """The same tokenizer with another end, or another text of a pair, that is cut, which the folders say that it is saved in; None: it stays."""
         _check_side(side)
-        if truncation not in (None, "longest_first", "only_first", "only_second"):
-            raise ValueError(f'truncation is "longest_first", "only_first" or "only_second", not {truncation!r}')
+        _check_truncation(truncation)
         if side in (None, self.truncation_side) and truncation in (None, self.truncation):
             return self
         files = self.__getstate__()["_core"]
@@ -163,6 +163,7 @@ class Tokenizer:
     @staticmethod
     def _options(max_length, special_tokens, truncation, truncation_side) -> dict[str, Any]:
         _check_side(truncation_side)
+        _check_truncation(truncation)
         if max_length is not None:
             whole("max_length", max_length, 1)
         return {"max_length": max_length or 0, "no_special_tokens": not special_tokens, "truncation": truncation or "tokenizer",
@@ -183,10 +184,8 @@ class Tokenizer:
                      special_tokens: bool = True, truncation: str | None = None, truncation_side: str | None = None) -> Ragged:
         """Many texts on all threads, without the GIL; the same result for any number of threads."""
         _kinds.check(Tokenizer.encode_batch, locals())
-        if isinstance(texts, (str, bytes)):
-            raise UsageError("texts is one text: give a list of them")
         options = self._options(max_length, special_tokens, truncation, truncation_side)
-        return Ragged(*_core.encode_batch(self._core, list(texts), None if pairs is None else list(pairs), options))
+        return Ragged(*_core.encode_batch(self._core, list(_holders.items(texts, "texts")), None if pairs is None else list(_holders.items(pairs, "pairs")), options))
 
     def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = True) -> str:
         """The text of ids, as the file's decoder says, and clean_up_tokenization_spaces of tokenizer_config.json."""
@@ -196,6 +195,11 @@ class Tokenizer:
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Writes the tokenizer's files: a tokenizer.json and a tokenizer_config.json with which transformers gives the same ids."""
         self._core.save(os.fsencode(folder), False, 0, *(self.windows or (0, 0)))
+
+
+def _check_truncation(truncation: str | None) -> None:
+    if truncation not in (None, "longest_first", "only_first", "only_second"):
+        raise ValueError(f'truncation is "longest_first", "only_first" or "only_second", not {truncation!r}')
 
 
 def _check_side(truncation_side: str | None) -> None:

@@ -291,9 +291,10 @@ class BatchSampler(_data.Sampler[list[int]]):
         self._plan(0)
 
     def _plan(self, epoch: int) -> Plan:
-        if self._planned is None or self._planned[0] != epoch:
-            self._planned = (epoch, Plan(self.lengths, epoch=epoch, rank=self.rank, **self._options))
-        return self._planned[1]
+        planned = self._planned  # once: another thread may plan another epoch
+        if planned is None or planned[0] != epoch:
+            self._planned = planned = (epoch, Plan(self.lengths, epoch=epoch, rank=self.rank, **self._options))
+        return planned[1]
 
     def set_epoch(self, epoch: int) -> None:
         self._epoch, self._start = whole("epoch", epoch, 0), 0

@@ -69,7 +69,7 @@ def _rows_to_train(train):
     return train["train"]
 
 
-def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any = None, output: str | os.PathLike[str] | None = None, task: str = "auto",
+def train(model: Model | str | os.PathLike[str], train: Any = None, *apart: Any, eval: Any = None, output: str | os.PathLike[str] | None = None, task: str = "auto",
           labels: Labels | Sequence[Any] | dict[Any, str] | None = None, max_length: int | None = None, seed: int = 42, text_column: str | None = None,
           pair_column: str | None = None, label_column: str | None = None, columns: str | Sequence[str] | None = None, prompts: dict[str, Any] | str | None = None, teacher_column: str | None = None, missing_label: str = "error", delimiter: str | None = None, header: bool = True,
           keep_head: bool = False, whole_words: bool = False, pooling: str | None = None, layers: str | None = None, dense: int | None = None, dense_activation: str | None = None, reinit_layers: int = 0,
@@ -127,6 +127,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     Ctrl-C writes a checkpoint first; resume=True continues from it, bit for bit. With more epochs or max_steps than before, a run, finished or
     not, becomes longer: the "resume" event says both learning rates. resume_anyway=True continues with other kernels too (another processor).
     """
+    if apart:
+        raise TypeError("brim.train takes rows with their labels: brim.train(model, zip(texts, labels)); the rest is given by name, as in eval=..")
     _kinds.check(_CALL, locals(), TrainOptions)
     task, labels = _shapes.word(task), kept(labels)
     ways = options.pop("_compare", None)
@@ -235,7 +237,9 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     source = {name: options.pop(name) for name in _options.SOURCE if name in options}
     streamed = {name: options.pop(name) for name in _options.STREAM if name in options}
     if not isinstance(train, Stream):  # which has its own, and says so
-        tokenizer = tokenizer._cutting(source.pop("truncation_side", None) or (cut.side if cut else None), source.pop("truncation", None) or (cut.truncation if cut else None))
+        was = {"truncation_side": cut.side, "truncation": cut.truncation} if cut else {}
+        asked_of = {name: source.pop(name, None) for name in ("truncation_side", "truncation")}
+        tokenizer = tokenizer._cutting(*(was.get(name) if value is None else value for name, value in asked_of.items()))
     elif cut:
         tokenizer = tokenizer._cutting(cut.side, cut.truncation)
 

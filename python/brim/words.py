@@ -6,7 +6,8 @@ from typing import Any
 
 from .errors import CellError, UsageError
 from .holders import as_list, Columns, is_rows, is_table, _short, _transformed
-from .labels import _missing, NAME, _numbered, _one_label, _plain
+from .labels import NAME, _numbered, _one_label
+from .plain import _missing, _plain
 from .rows import list_of, _names_of_rows, refuse_columns
 from .tables import _apart, _classes_of, _column_names, _values
 

@@ -31,24 +31,32 @@ int core_path(PyObject *value, void *at) {
   return set_path(value, at);
 }
 
-static bool is_bool(PyObject *value) {
-  PyObject *name = PyBool_Check(value) ? NULL : PyType_GetName(Py_TYPE(value));
-  const char *type = name ? PyUnicode_AsUTF8AndSize(name, NULL) : "bool";
-  const bool is = type && (strcmp(type, "bool") == 0 || strcmp(type, "bool_") == 0);
+/* Python's or NumPy's; -1: an exception is set. */
+static int is_bool(PyObject *value) {
+  if (PyBool_Check(value) || PyLong_Check(value) || PyFloat_Check(value))
+    return PyBool_Check(value);
+  PyObject *name = PyType_GetName(Py_TYPE(value));
+  const char *type = name ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
+  const int is = type ? strcmp(type, "bool") == 0 || strcmp(type, "bool_") == 0 : -1;
   Py_XDECREF(name);
-  PyErr_Clear();
   return is;
+}
+
+/* What was wrong with a value is said otherwise; not that memory is lacking. */
+static bool refuse_value(const char *needed, PyObject *value) {
+  if (!PyErr_Occurred() || !PyErr_ExceptionMatches(PyExc_MemoryError)) {
+    PyErr_Clear();
+    PyErr_Format(PyExc_TypeError, "%s is needed, not %R", needed, value);
+  }
+  return false;
 }
 
 /* True, False, NumPy's, 1 and 0. A word is neither, whatever it says: "no" would be true. */
 static bool set_bool(PyObject *value, bool *at) {
-  const bool is = is_bool(value);
-  const long number = !is && PyLong_Check(value) ? PyLong_AsLong(value) : -1;
-  PyErr_Clear();
-  if (!is && number != 0 && number != 1) {
-    PyErr_Format(PyExc_TypeError, "True or False is needed, not %R", value);
-    return false;
-  }
+  const int is = is_bool(value);
+  const long number = is == 0 && PyLong_Check(value) ? PyLong_AsLong(value) : -1;
+  if (is < 0 || (is == 0 && number != 0 && number != 1))
+    return refuse_value("True or False", value);
   const int truth = PyObject_IsTrue(value);
   *at = truth > 0;
   return truth >= 0;
@@ -86,12 +94,9 @@ static bool set_integer(const core_field *field, PyObject *value, void *at) {
   static const char *const ranges[] = {[CORE_I32] = "-2147483648 to 2147483647",
                                        [CORE_I64] = "-9223372036854775808 to 9223372036854775807",
                                        [CORE_U64] = "0 to 18446744073709551615"};
-  PyObject *number = is_bool(value) ? NULL : PyNumber_Index(value);
-  if (!number) {
-    PyErr_Clear();
-    PyErr_Format(PyExc_TypeError, "a whole number is needed, not %R", value);
-    return false;
-  }
+  PyObject *number = is_bool(value) != 0 ? NULL : PyNumber_Index(value);
+  if (!number)
+    return refuse_value("a whole number", value);
   put_integer(field, number, at);
   if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_OverflowError)) {
     PyErr_Clear();
@@ -102,13 +107,9 @@ static bool set_integer(const core_field *field, PyObject *value, void *at) {
 }
 
 static bool set_real(PyObject *value, double *at) {
-  const bool truth = is_bool(value);
+  const bool truth = is_bool(value) != 0;
   *at = truth ? 0 : PyFloat_AsDouble(value);
-  if (truth || (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_MemoryError))) {
-    PyErr_Clear();
-    PyErr_Format(PyExc_TypeError, "a number is needed, not %R", value);
-  }
-  return !PyErr_Occurred();
+  return !truth && !PyErr_Occurred() ? true : refuse_value("a number", value);
 }
 
 static bool set_field(const core_field *field, PyObject *value, void *out) {
@@ -161,6 +162,13 @@ bool core_fields(PyObject *options, const core_field *fields, void *out) {
       return false;
   }
   return true;
+}
+
+PyObject *core_option(PyObject *options, const char *name) {
+  PyObject *key = PyUnicode_FromString(name);
+  PyObject *value = key ? PyDict_GetItemWithError(options, key) : NULL;
+  Py_XDECREF(key);
+  return value;
 }
 
 bool core_no_more(PyObject *options) {

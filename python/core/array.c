@@ -61,7 +61,9 @@ static PyObject *dlpack(PyObject *object, PyObject *args, PyObject *keywords) {
   /* stream, max_version, dl_device: what is there is there for every stream, and the old layout is always allowed */
   (void)args;
   core_array *self = (core_array *)object;
-  PyObject *copy = keywords ? PyDict_GetItemString(keywords, "copy") : NULL;
+  PyObject *copy = keywords ? core_option(keywords, "copy") : NULL;
+  if (!copy && PyErr_Occurred())
+    return NULL;
   if (copy == Py_True && !self->gpu) {
     PyObject *own = (PyObject *)on_host(self->state, self->module, self);
     PyObject *capsule = own ? dlpack(own, NULL, NULL) : NULL;

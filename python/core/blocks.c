@@ -44,9 +44,9 @@ bool core_blocks_read(core_state *state, PyObject *module, PyObject *list, core_
 }
 
 bool core_blocks_take(core_state *state, PyObject *module, PyObject *options, core_blocks *out) {
-  PyObject *list = PyDict_GetItemString(options, "blocks");
+  PyObject *list = core_option(options, "blocks");
   if (!list)
-    return true;
+    return !PyErr_Occurred();
   if (list != Py_None && !core_blocks_read(state, module, list, out))
     return false;
   return PyDict_DelItemString(options, "blocks") == 0;

@@ -202,6 +202,10 @@ static PyObject *fields_of(const core_state *state, const brim_event *event) {
 
 PyThreadState *core_enter_python(core_listener *listener) {
   PyThreadState *thread = PyThreadState_New(listener->interpreter);
+  if (!thread) {
+    listener->lacking = true;
+    return NULL;
+  }
   PyEval_RestoreThread(thread);
   if (listener->telling)
     *listener->telling = true;
@@ -240,6 +244,8 @@ int core_event(void *context, const brim_event *event) {
   if (!listener->function)
     return BRIM_OK;
   PyThreadState *thread = core_enter_python(listener);
+  if (!thread)
+    return BRIM_E_CANCELLED;
   PyObject *fields = fields_of(listener->state, event);
   PyObject *result = fields ? PyObject_CallFunction(listener->function, "sO", event->kind, fields) : NULL;
   const int status = request_of(listener, result);
@@ -249,9 +255,13 @@ int core_event(void *context, const brim_event *event) {
 }
 
 int core_listened(core_listener *listener, int status) {
-  if (!listener->type)
+  if (!listener->type && !listener->lacking)
     return status;
   PyErr_Clear();
+  if (!listener->type) {
+    PyErr_NoMemory();
+    return -1;
+  }
   PyErr_Restore(listener->type, listener->value, listener->traceback);
   *listener = (core_listener){0};
   return -1;

@@ -166,10 +166,11 @@ typedef struct core_listener {
   PyInterpreterState *interpreter;
   bool *telling;                      /* if not NULL: true while the function runs, and so the work waits */
   PyObject *type, *value, *traceback; /* of an exception */
+  bool lacking;                       /* memory, to call it */
 } core_listener;
 int core_event(void *listener, const brim_event *event);
 /* The same for any other call of Python from inside core_run: between the two the thread has the GIL; an exception that is set
- * then is kept for core_listened, and core_leave_python returns false. */
+ * then is kept for core_listened, and core_leave_python returns false. NULL: memory is lacking, as core_listened says then. */
 PyThreadState *core_enter_python(core_listener *listener);
 bool core_leave_python(core_listener *listener, PyThreadState *thread);
 /* Calls a function with the logits and labels of an evaluation of the model, and takes its metrics. */
@@ -195,6 +196,8 @@ typedef struct core_field {
 bool core_fields(PyObject *options, const core_field *fields, void *out);
 /* False with TypeError if anything is left. */
 bool core_no_more(PyObject *options);
+/* Borrowed; NULL: there is none of this name, or an exception is set. */
+PyObject *core_option(PyObject *options, const char *name);
 /* For O& of PyArg_ParseTuple: a name of a file, a pointer into the str or bytes (of os.fsencode). */
 int core_path(PyObject *value, void *at);
 /* The strings of a list, names or paths: pointers into it, in memory to be freed with PyMem_Free. None gives NULL and 0. */

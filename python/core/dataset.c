@@ -49,10 +49,10 @@ bool core_source_options(PyObject *options, brim_source_options *out) {
 /* Takes "text_columns" out of the options: a list of str, or None. The names stay as long as *held, which is to be let go. */
 bool core_text_columns(PyObject *options, brim_source_options *out, PyObject **held) {
   Py_ssize_t count = 0;
-  PyObject *list = PyDict_GetItemString(options, "text_columns");
+  PyObject *list = core_option(options, "text_columns");
   *held = NULL;
   if (!list || list == Py_None)
-    return !list || PyDict_DelItemString(options, "text_columns") == 0;
+    return !list ? !PyErr_Occurred() : PyDict_DelItemString(options, "text_columns") == 0;
   const char **names = core_strings(list, &count);
   if (!names)
     return false;
@@ -213,6 +213,8 @@ brim_where *core_conditions(PyObject *list, int *count) {
   *count = 0;
   Py_ssize_t n = list == Py_None ? 0 : PyList_Size(list);
   brim_where *where = n > 0 ? PyMem_Calloc((size_t)n, sizeof *where) : NULL;
+  if (n > 0 && !where)
+    PyErr_NoMemory();
   for (Py_ssize_t i = 0; where && i < n; i++)
     if (!PyArg_ParseTuple(PyList_GetItem(list, i), "ss", &where[i].column, &where[i].value)) {
       PyMem_Free(where);
@@ -438,7 +440,7 @@ PyObject *core_hold_out(PyObject *module, PyObject *args) {
     return core_fail(state, status, &error);
   PyObject *one = wrap(state, module, of->runtime, of->keep[1], kept);
   PyObject *other = wrap(state, module, of->runtime, of->keep[1], held);
-  return one && other ? Py_BuildValue("(NN)", one, other) : NULL;
+  return Py_BuildValue("(NN)", one, other);
 }
 
 /* ---- looking at them -------------------------------------------------------------------------------------- */

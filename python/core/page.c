@@ -50,6 +50,8 @@ static bool put_table(brim_page *page, PyObject *item) {
 static double *read_numbers(PyObject *list, Py_ssize_t *count) {
   *count = PyList_Check(list) ? PyList_Size(list) : 0;
   double *out = PyMem_Calloc((size_t)*count + 1, sizeof *out);
+  if (!out)
+    PyErr_NoMemory();
   for (Py_ssize_t i = 0; out && i < *count; i++)
     out[i] = PyFloat_AsDouble(PyList_GetItem(list, i));
   return out;

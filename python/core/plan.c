@@ -47,6 +47,7 @@ typedef struct job {
   PyObject *rows_for; /* a function of the caller's */
   PyInterpreterState *interpreter;
   PyObject *type, *value, *traceback; /* of what the function raised */
+  bool lacking;                       /* memory, to call it */
   brim_plan *plan;
 } job;
 
@@ -68,6 +69,10 @@ static int64_t rows_of(PyObject *answer) {
 static int64_t ask_rows(void *context, int32_t longest) {
   job *j = context;
   PyThreadState *state = PyThreadState_New(j->interpreter);
+  if (!state) {
+    j->lacking = true;
+    return 1;
+  }
   PyEval_RestoreThread(state);
   PyObject *answer = j->type ? NULL : PyObject_CallFunction(j->rows_for, "i", (int)longest);
   int64_t rows = answer ? rows_of(answer) : 1;
@@ -126,6 +131,9 @@ PyObject *core_plan_make(PyObject *module, PyObject *args) {
   if (j.type) {
     PyErr_Clear();
     PyErr_Restore(j.type, j.value, j.traceback);
+    status = -1;
+  } else if (j.lacking) {
+    PyErr_NoMemory();
     status = -1;
   }
   core_plan *self = status == BRIM_OK ? core_new(state, module, CORE_PLAN, runtime, NULL, NULL) : NULL;

@@ -108,9 +108,11 @@ static bool read_modes(job *j, PyObject *list) {
 
 static PyObject *number_list(const double *values, size_t count) {
   PyObject *list = PyList_New((Py_ssize_t)count);
-  for (size_t i = 0; list && i < count; i++)
-    if (PyList_SetItem(list, (Py_ssize_t)i, PyFloat_FromDouble(values[i])) < 0)
+  for (size_t i = 0; list && i < count; i++) {
+    PyObject *value = PyFloat_FromDouble(values[i]);
+    if (!value || PyList_SetItem(list, (Py_ssize_t)i, value) < 0)
       Py_CLEAR(list);
+  }
   return list;
 }
 
@@ -119,9 +121,9 @@ static PyObject *round_list(const brim_mode_result *r) {
   PyObject *list = PyList_New(r->round_count);
   for (int i = 0; list && i < r->round_count; i++) {
     const brim_mode_round *of = &r->rounds[i];
-    if (PyList_SetItem(list, i,
-                       Py_BuildValue("(KKKdd)", (unsigned long long)of->steps, (unsigned long long)of->tokens,
-                                     (unsigned long long)of->slots, of->seconds, of->speed)) < 0)
+    PyObject *item = Py_BuildValue("(KKKdd)", (unsigned long long)of->steps, (unsigned long long)of->tokens,
+                                   (unsigned long long)of->slots, of->seconds, of->speed);
+    if (!item || PyList_SetItem(list, i, item) < 0)
       Py_CLEAR(list);
   }
   return list;

@@ -10,6 +10,8 @@
 static double *numbers_of(PyObject *list, size_t *count) {
   const Py_ssize_t n = PyList_Check(list) ? PyList_Size(list) : 0;
   double *values = PyMem_Calloc((size_t)n + 1, sizeof *values);
+  if (!values)
+    PyErr_NoMemory();
   for (Py_ssize_t i = 0; values && i < n; i++)
     values[i] = PyFloat_AsDouble(PyList_GetItem(list, i));
   *count = (size_t)n;

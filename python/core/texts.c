@@ -196,6 +196,14 @@ static double half_at(uint16_t bits) {
 
 enum { NUMBER = 32 }; /* bytes that a number's text takes at most */
 
+/* As Python writes it, so that a column and a list of its values name the same classes; 0: it is none, or memory is lacking. */
+static int write_decimal(double value, char *to) {
+  char *text = isnan(value) ? NULL : PyOS_double_to_string(value, 'r', 0, Py_DTSF_ADD_DOT_0, NULL);
+  const int length = text ? snprintf(to, NUMBER, "%s", text) : 0;
+  PyMem_Free(text);
+  return length;
+}
+
 /* The text of a number, as a file would have it. */
 static core_bytes number_at(const char *format, const struct ArrowArray *a, int64_t i, char *to) {
   int64_t at = i + a->offset;
@@ -203,20 +211,16 @@ static core_bytes number_at(const char *format, const struct ArrowArray *a, int6
   if (*format == 'b')
     length = snprintf(to, NUMBER, "%s", ((const uint8_t *)a->buffers[1])[at >> 3] >> (at & 7) & 1 ? "true" : "false");
   else if (*format == 'e')
-    length = snprintf(to, NUMBER, "%.9g", half_at(((const uint16_t *)a->buffers[1])[at]));
+    length = write_decimal(half_at(((const uint16_t *)a->buffers[1])[at]), to);
   else if (*format == 'f')
-    length = snprintf(to, NUMBER, "%.9g", (double)((const float *)a->buffers[1])[at]);
+    length = write_decimal((double)((const float *)a->buffers[1])[at], to);
   else if (*format == 'g')
-    length = snprintf(to, NUMBER, "%.17g", ((const double *)a->buffers[1])[at]);
+    length = write_decimal(((const double *)a->buffers[1])[at], to);
   else if (*format == 'L')
     length = snprintf(to, NUMBER, "%llu", (unsigned long long)((const uint64_t *)a->buffers[1])[at]);
   else
     length = snprintf(to, NUMBER, "%lld", (long long)integer_at(format, a, i));
-  if (strchr("efg", *format) && strstr(to, "nan"))
-    return (core_bytes){0};
-  if (strchr("efg", *format) && !strpbrk(to, ".en")) /* a whole number stays a decimal; inf and nan have an n */
-    length += snprintf(to + length, (size_t)(NUMBER - length), ".0");
-  return (core_bytes){.data = to, .size = length};
+  return length > 0 ? (core_bytes){.data = to, .size = length} : (core_bytes){0};
 }
 
 /* What a column's labels are. */
@@ -365,7 +369,7 @@ static bool fill_column(core_texts *texts, core_column *column, const struct Arr
           column->rows[row].data[column->rows[row].size - 1] == 'f')
         return refuse_infinite(row, column->rows[row].data);
     }
-  return true;
+  return !PyErr_Occurred();
 }
 
 static bool read_stream(core_texts *texts, struct ArrowArrayStream *stream, const struct ArrowSchema *schema, const char *text,

@@ -173,6 +173,8 @@ static void measure(core_model *model, PyObject *function, const brim_evaluation
 int core_own_metrics(core_listener *listener, core_model *model, PyObject *function, const brim_evaluation *evaluation,
                      brim_own_metric *metrics, int *count, brim_error *error) {
   PyThreadState *thread = core_enter_python(listener);
+  if (!thread)
+    return brim_error_set(error, BRIM_E_MEMORY, "out of memory");
   measure(model, function, evaluation, metrics, count);
   return core_leave_python(listener, thread) ? BRIM_OK : brim_error_set(error, BRIM_E_USAGE, "compute_metrics failed");
 }
@@ -214,6 +216,8 @@ static int train_work(void *context, brim_error *error) {
 brim_named_dataset *core_named_sets(core_state *state, PyObject *list, int *count) {
   Py_ssize_t n = PyList_Check(list) ? PyList_Size(list) : 0;
   brim_named_dataset *sets = PyMem_Calloc((size_t)n + 1, sizeof *sets);
+  if (!sets)
+    PyErr_NoMemory();
   for (Py_ssize_t i = 0; sets && i < n; i++) {
     PyObject *dataset;
     core_dataset *of = NULL;

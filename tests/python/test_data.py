@@ -624,5 +624,20 @@ class FilesThatAreAnswered(unittest.TestCase):
                 model.predict(["good"], **{name: value})
 
 
+class Shared(unittest.TestCase):
+    def test_plans_of_two_threads(self):
+        """an epoch's plan is that of the epoch, whatever another thread plans between two looks at what is kept"""
+        class Torn(brim.Batches):
+            kept = None
+            _planned = property(lambda self: (self.kept, setattr(self, "kept", (7, "of the other thread")))[0], lambda self, planned: setattr(self, "kept", planned))
+
+        rows = brim.Dataset.from_texts(["a good film", "a bad film", "great fun"], brim.Tokenizer(HERE / "model"))
+        batches = Torn(rows, batch_size=2)
+        made = batches.plan(0)
+        self.assertEqual(made.ledger(), rows.batches(batch_size=2).plan(0).ledger())
+        batches.kept = (0, made)
+        self.assertIs(batches.plan(0), made)
+
+
 if __name__ == "__main__":
     case.main()

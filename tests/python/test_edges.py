@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import pickle
+import re
 import shutil
 import subprocess
 import sys
@@ -212,6 +213,32 @@ class Tables(Edges):
         self.assertEqual(labels_of(table), (["b", "a"], [[1, 0], [0, 0], [1, 1]]))
         self.assertEqual(train(table).model.task, "multi_label")
 
+    def test_labels_as_in_a_file(self):
+        """rows in memory, of any make, have the labels, the task and the counts of the same rows in a file of JSON lines, and their classes' values"""
+        pandas, arrow = module("pandas"), module("pyarrow")
+        path = HERE / "same.jsonl"
+        for labels in ([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], [[False, True], [True, False], [True, True]], [[1.0], [0.0], [1.0]], [[0.0, 1.0], None, [1.0, 0.0]],
+                       [None, [0.0, 1.0], [1.0, 0.0]], [[0.0, 1.0], [1.0], [1.0, 1.0]], [[0.0, 1.0], [1.0, 0.25], [1.0, 1.0]], [[0.5, 1.0], [1.0, 0.25], [0.0, 1.0]],
+                       [[0, 1], [1, 0], [1, 1]], [["a"], [], ["b", "a"]], [1, 0, None], [True, False, True], ["1", "0", "1"], [1e-07, 1e22, 0.1]):
+            rows = [{"text": text, "label": label} for text, label in zip(TEXTS, labels)]
+            path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+            table = arrow.table({"text": TEXTS, "label": labels})
+            found = []
+            for data in (path, rows, table, pandas.DataFrame({"text": TEXTS, "label": pandas.Series(labels, dtype=object)})):
+                try:
+                    made = brim.Dataset.of(data, TOKENIZER, labelled=True, missing_label="skip")
+                    found.append((made.labels.task, made.labels.names, made.labels.values, made.labels.outputs, [row["labels"] for row in made]))
+                except brim.Error as error:
+                    found.append(re.split(r"(?:row|line) \d+[^:]*: ", str(error))[-1][:40])
+            with self.subTest(labels=labels):
+                self.assertEqual(found[1:], found[:1] * 3)
+        numbers = [1e-07, 0.1, 0.3]
+        for size in ("float32", "float64"):  # a column of Arrow's has the names that a list has
+            column = pandas.Series(numbers, dtype=size)
+            want = brim.Dataset.from_texts(TEXTS, TOKENIZER, labels=column, task="classification").labels.names
+            for data in (column, column.astype("category")):
+                self.assertEqual(brim.Dataset.of(pandas.DataFrame({"text": TEXTS, "label": data}), TOKENIZER, labelled=True, task="classification").labels.names, want)
+
     def test_rows_with_names(self):
         """columns are those that any row has; fields of named tuples are columns"""
         self.assertEqual(labels_of([{"text": "a"}, {"text": "b", "label": "n"}], missing_label="skip")[1], [0])
@@ -219,6 +246,34 @@ class Tables(Edges):
             labels_of([{"text": "a", "label": "p"}, {"text": "b", "text_pair": "c", "label": "n"}])
         rows = module("pandas").DataFrame({"label": list("pnp"), "text": TEXTS}).itertuples()
         self.assertEqual(labels_of(rows), (["n", "p"], [1, 0, 1]))
+
+    def test_holders(self):
+        """what gives letters, bytes, keys, names of columns or no order in place of items is refused in one line, and what has items is taken, by all calls"""
+        numpy, pandas, arrow = module("numpy"), module("pandas"), module("pyarrow")
+        model, rows = brim.Model(MODEL, untrained=True), brim.Dataset.from_texts(TEXTS, TOKENIZER)
+        ranker = brim.Model(MODEL, labels=brim.Labels(None, task="rerank"), untrained=True)
+        held = {"str": "film", "bytes": b"film", "bytearray": bytearray(b"film"), "array of one": numpy.array("film"), "dict of columns": {"text": TEXTS},
+                "texts by id": dict(zip("abc", TEXTS)), "ids by text": dict(zip(TEXTS, "abc")), "DataFrame": pandas.DataFrame({"text": TEXTS}), "Table": arrow.table({"text": TEXTS}),
+                "set": set(TEXTS), "frozenset": frozenset(TEXTS), "number": 3, "Dataset": rows}
+        tables, dicts = {"dict of columns", "DataFrame", "Table", "Dataset"}, {"dict of columns", "texts by id", "ids by text"}
+        calls = [(lambda data: TOKENIZER.encode_batch(data), ()), (lambda data: TOKENIZER.encode_batch(TEXTS, data), ()), (lambda data: brim.Dataset.from_texts(data, TOKENIZER), ()),
+                 (lambda data: brim.Dataset.from_texts(TEXTS, TOKENIZER, pairs=data), ()), (lambda data: brim.Dataset.from_texts(TEXTS, TOKENIZER, labels=data), ()),
+                 (lambda data: brim.Dataset.from_iterable(data, TOKENIZER), ()), (model.encode, ()), (lambda data: ranker.rank("q", data), ()),
+                 (lambda data: brim.Labels(TEXTS, values=data), ()), (brim.Labels, dicts), (lambda data: brim.Dataset.from_texts(TEXTS, TOKENIZER, labels=TEXTS, mapping=data), dicts),
+                 (model.embed, {"str", "bytes", "array of one"}), (model.predict, {"str", "bytes", "array of one", *tables}),
+                 (lambda data: brim.Dataset.of(data, TOKENIZER), {"str", *tables})]
+        if importlib.util.find_spec("sklearn"):
+            calls.append((importlib.import_module("brim.sklearn")._texts, {"DataFrame", "Table"}))
+        for number, (call, taken) in enumerate(calls):
+            for kind in held.keys() - taken:
+                with self.subTest(call=number, data=kind), self.assertRaises((ValueError, TypeError)) as refused:
+                    call(held[kind])
+                self.assertRegex(str(refused.exception), r"\A.*(list|column|row).*\Z")  # one line
+            for kind, data in {"list": TEXTS, "tuple": tuple(TEXTS), "array": numpy.array(TEXTS), "Series": pandas.Series(TEXTS, index=[7, 3, 5]), "Arrow": arrow.array(TEXTS),
+                               "generator": (text for text in TEXTS), "keys": dict.fromkeys(TEXTS).keys(), "values": dict(enumerate(TEXTS)).values()}.items():
+                with self.subTest(call=number, data=kind):
+                    call(data)
+        self.assertEqual(brim.Labels(arrow.array(TEXTS), values=numpy.array([1, 2, 3])).values, [1, 2, 3])
 
     def test_texts(self):
         """one text in an array is one; what has columns, or ids, is no list of texts"""

@@ -450,7 +450,7 @@ class Said(unittest.TestCase):
             self.assertRaisesRegex(brim.Error, line, brim.train, MODEL, given, task=task, **quick)
         for option, value in (("fold_column", "fold"), ("folds", 2), ("validation_split", 0.2)):
             self.assertRaisesRegex(brim.Error, f"a stream does not have its rows in memory, and {option} needs them: leave out {option} or stream", brim.train, MODEL, stream, **{option: value}, **quick)
-        self.assertRaisesRegex(TypeError, "labels are a list of names", brim.Model, MODEL, labels=stream)
+        self.assertRaisesRegex(TypeError, "labels is a Stream: give a list of names", brim.Model, MODEL, labels=stream)
         learned = HERE / "of masked words"
         brim.train(MODEL, numbered, task="mlm", output=learned, **quick)
         self.assertEqual(brim.train(learned, labelled, **quick).model.task, "classification")

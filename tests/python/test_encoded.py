@@ -182,10 +182,11 @@ class Encoded(unittest.TestCase):
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
         model, encoded = brim.train(MODEL, rows, max_steps=1, progress=False).model, brim.Dataset.of(rows, TOKENIZER)
         for data in (brim.data.stream(path, TOKENIZER, labels=["n", "p"]), encoded.batches(), encoded.batches().plan(0), next(iter(encoded.batches()))):
-            for ask in (model.predict, model.logits, model.evaluate, model.embed, lambda data: brim.analyze(data, TOKENIZER), lambda data: brim.Dataset.of(data, TOKENIZER),
+            for ask in (model.predict, model.logits, model.evaluate, lambda data: brim.analyze(data, TOKENIZER), lambda data: brim.Dataset.of(data, TOKENIZER),
                         lambda data: brim.train(MODEL, rows, eval=data, max_steps=1), lambda data: brim.train(MODEL, rows, folds=2, test=data, max_steps=1)):
                 self.assertRaisesRegex(brim.Error, "gives batches .*rows are needed here|gives batches, and rows are needed here", ask, data)
-        self.assertRaisesRegex(brim.Error, "embed takes texts", model.embed, encoded)
+            self.assertRaisesRegex(brim.Error, f"texts is a {type(data).__name__}: give a list", model.embed, data)
+        self.assertRaisesRegex(brim.Error, "texts is a Dataset: give a list", model.embed, encoded)
 
     def test_several_texts(self):
         """rows of embeddings say their columns, and rows of one text are none"""

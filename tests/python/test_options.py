@@ -23,6 +23,9 @@ ANY_KIND = {"text_column", "pair_column", "label_column", "warmup_steps", "colum
 #: Whole numbers that may be below 0: by the epochs.
 BELOW = {"max_steps"}
 
+#: Of which an empty one means something: no conditions, no columns, no functions, no prompts, no rows.
+EMPTY = {"where", "blocks", "prompts", "callbacks", "report_to", "documents"}
+
 
 class Begun(Exception):
     """A training begins: nothing was refused."""
@@ -69,6 +72,7 @@ class Options(unittest.TestCase):
                     else:
                         taken += 1
                         self.assertFalse(senseless(given.get(name), value), f"{name}={value!r:.40} is taken")
+                        self.assertFalse(isinstance(value, (str, bytes, list, dict)) and not value and name not in EMPTY | names_of._IDLE, f"{name}={value!r} is taken for none")
         self.assertTrue(taken and refused, f"{taken} values were taken, and {refused} refused: nothing is compared")
 
     def named(self, name, message, known):
@@ -86,9 +90,11 @@ class Options(unittest.TestCase):
         model = brim.train(MODEL, ROWS, max_steps=1, progress=False).model
         self.sweep(train(MODEL, ROWS), options, but={"on_event", "train_dataset"})
         self.sweep(train(model, ROWS), {name: one for name, one in swept.keywords_of(brim.train).items() if name not in ("on_event", "runtime")})
-        for given in ({"dense": 0}, {"dense": 8}, {"pooling": ""}, {"layers": ""}, {"revision": ""}, {"dense_activation": ""}):
+        for given in ({"dense": 0}, {"dense": 8}, {"pooling": "max"}, {"layers": "last"}, {"revision": "main"}, {"dense_activation": "tanh"}):
             with self.assertRaisesRegex(brim.Error, f"{next(iter(given))} is said when a model is loaded"):
                 brim.train(model, ROWS, max_steps=1, **given)
+        for nobody in (b"", {}, [""]):
+            self.assertRaisesRegex(TypeError, "report_to=.*brim reports to", train(MODEL, ROWS), report_to=nobody)
         self.sweep(train(MODEL, FILE, stream=True), sorted(names_of.SOURCE | names_of.STREAM | {"text_column", "labels", "prompts", "folds"}))
         self.sweep(train(MODEL, ROWS, folds=2), sorted(names_of.HERE | {"fold_seed", "stratify", "eval"}), but={"validation_split"})
         self.sweep(lambda **more: brim.train(MODEL, ROWS, max_steps=1, progress=False, **more), ["on_event"])

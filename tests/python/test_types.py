@@ -105,12 +105,13 @@ class Checked(unittest.TestCase):
         folder = programs()
         (folder / "wrong.py").write_text("import brim\nbrim.train('m', 'a.csv', epoch=2)\nbrim.train('m', 'a.csv', epochs='2')\n"
                                          "brim.train('m', 'a.csv', folds=3).model\nbrim.train('m', 'a.csv').model.predict('x')\n"
-                                         "brim.train('m', 'a.csv').foo\n", encoding="utf-8")
+                                         "brim.train('m', 'a.csv').foo\nrows = brim.Dataset.from_csv('a.csv', brim.Tokenizer('m'))\n"
+                                         "rows.batches(batching='sort')\nbrim.Model('m').predict(['a'], precision='int4')\nbrim.Model('m').predict(['a'], treshold=1)\n", encoding="utf-8")
         (HERE / "pyrightconfig.json").write_text(json.dumps({"include": [str(folder)], "typeCheckingMode": "strict", "extraPaths": [str(PACKAGE.parent)]}))
         done = checker("basedpyright", "--pythonpath", sys.executable, "-p", HERE / "pyrightconfig.json", "--outputjson")
         (folder / "wrong.py").unlink()
         found = [(pathlib.Path(one["file"]), one["range"]["start"]["line"] + 1, one) for one in json.loads(done.stdout)["generalDiagnostics"]]
-        self.assertEqual(sorted({line for file, line, one in found if file.name == "wrong.py" and one["severity"] == "error"}), [2, 3, 4, 6])
+        self.assertEqual(sorted({line for file, line, one in found if file.name == "wrong.py" and one["severity"] == "error"}), [2, 3, 4, 6, 8, 9, 10])
         wrong = [f'{file.name}:{line}: {one["message"]}' for file, line, one in found if file.name != "wrong.py"
                  and not (one.get("rule") in OTHERS and uses_others(file))]
         self.assertEqual(wrong, [])
