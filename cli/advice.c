@@ -28,7 +28,8 @@ static bool is_option(const cli_call *cli, const char *text, size_t at, size_t l
   const bool alone = (at == 0 || !strchr("/.-\"'=", text[at - 1])) && !(at >= 8 && memcmp(text + at - 8, "padding ", 8) == 0) &&
                      !(text[at + length] && strchr("/.\"'=", text[at + length]));
   const bool bracketed = at > 0 && text[at - 1] == '(' && text[at + length] == ')';
-  const bool subject = at == 0 && !cli->error.file[0] && strncmp(text + length, " is ", 4) == 0;
+  const char *after = text + at + length;
+  const bool subject = at == 0 && !cli->error.file[0] && (strncmp(after, " is ", 4) == 0 || strncmp(after, " are \"", 6) == 0);
   return length > 0 && alone && (bracketed || subject || memchr(text + at, '_', length)) && /* a single word is one only there */
          cli_find_option(cli->arguments.options, text + at, length);
 }

@@ -24,8 +24,10 @@ for file in semicolon.csv comma.tsv both.tsv tab.csv; do "$BRIM" predict -q -m c
 for file in comma.csv comma.tsv tab.csv; do "$BRIM" predict -q -m classes --delimiter ';' $file; done
 "$BRIM" predict -q -m classes --format tsv comma.csv; "$BRIM" predict -q -m classes --delimiter , comma.tsv | wc -l
 printf 'Text,label\na,1\n' > capital.csv && "$BRIM" predict -q -m classes capital.csv
+printf "a,1\n" > bare.csv && "$BRIM" evaluate -q -m classes --no-header bare.csv
+cp comma.csv no-ending; "$BRIM" shard -q no-ending -o no; "$BRIM" predict -q -m classes no-ending
 echo "--- names of options"
-train --freeze '*.foo'; train --train-only '*.foo'; train --train-only foo; train --freeze 'classifier.*'; mkdir seed && train --train seed
+train --layers x; train --freeze '*.foo'; train --train-only '*.foo'; train --train-only foo; train --freeze 'classifier.*'; mkdir seed && train --train seed
 echo "--- memory"
 train --memory-limit 1MB 2>&1 | sed 's/[0-9.]* MB/N MB/g; s/, or --max-length 9 (N MB)//; s/--checkpoint-activations (N MB), //'
 python3 - <<'END'
