@@ -13,7 +13,7 @@
 static const struct {
   char mark;
   const char *name, *delimiter;
-} separators[] = {{';', ";", "';'"}, {'|', "|", "'|'"}, {'\t', "tabs", "tab"}, {',', "commas", "','"}};
+} separators[] = {{';', ";", "';'"}, {'|', "|", "'|'"}, {'\t', "tabs", "'\\t'"}, {',', "commas", "','"}};
 enum { SEPARATORS = sizeof separators / sizeof *separators };
 
 /* What to say of a file that the separator cuts better than the one it is read with. */
