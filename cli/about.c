@@ -19,10 +19,9 @@ static const cli_option help_options[] = {
 };
 
 /* The command of one or two words, "inspect gradients" or "inspect-gradients". */
-static const cli_command *named_command(const cli_arguments *arguments) {
+static const cli_command *named_command(const char *const *words, int count) {
   char name[64];
-  snprintf(name, sizeof name, "%s%s%s", arguments->operands[0], arguments->operand_count > 1 ? " " : "",
-           arguments->operand_count > 1 ? arguments->operands[1] : "");
+  snprintf(name, sizeof name, "%s%s%s", words[0], count > 1 ? " " : "", count > 1 ? words[1] : "");
   for (char *c = name; *c; c++)
     if (*c == '-')
       *c = ' ';
@@ -55,12 +54,23 @@ static void put_family(brim_text *out, const char *word) {
     }
 }
 
+/* Of two words the second is wrong where the first is a command, or the first word of some. */
+static int refuse_operands(const cli_arguments *a, brim_error *err) {
+  if (a->operand_count > 1 && named_command(a->operands, 1))
+    return brim_error_set(err, BRIM_E_USAGE, "\"%s\" is one operand too many; usage: brim help %s", a->operands[1],
+                          a->operands[0]);
+  const bool family = a->operand_count > 1 && is_family(a->operands[0]);
+  return brim_error_set(err, BRIM_E_USAGE, "there is no command \"%s%s%s\"; `brim help%s%s` lists them", a->operands[0],
+                        a->operand_count > 1 ? " " : "", a->operand_count > 1 ? a->operands[1] : "", family ? " " : "",
+                        family ? a->operands[0] : "");
+}
+
 static int run_help(cli_call *cli) {
   const cli_arguments *a = &cli->arguments;
-  const cli_command *command = a->operand_count ? named_command(a) : NULL;
+  const cli_command *command = a->operand_count ? named_command(a->operands, a->operand_count) : NULL;
   const bool family = a->operand_count == 1 && !command && is_family(a->operands[0]);
   if (a->operand_count && !command && !family)
-    return brim_error_set(&cli->error, BRIM_E_USAGE, "there is no command \"%s\"; `brim help` lists them", a->operands[0]);
+    return refuse_operands(a, &cli->error);
   brim_text out;
   brim_text_init(&out, cli->runtime);
   if (cli->values->markdown)

@@ -33,6 +33,8 @@ typedef struct cli_call {
 
 /* A line on standard error, "brim: ...", unless --quiet. */
 void cli_note(const cli_call *cli, const char *format, ...) BRIM_PRINTF(2, 3);
+/* A message's options, as the command has them (advice.c); of what it lacks the command that has it is named. */
+void cli_name_options(const cli_call *cli, char *text, size_t size);
 /* "no memory for WHAT" */
 int cli_no_memory(cli_call *cli, const char *what);
 /* Lines for people to standard output: what would steer a terminal is taken out of them (brim_shown). */

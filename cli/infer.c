@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "ranks.h"
@@ -25,6 +26,19 @@ static void hint_at_checkpoint(cli_call *cli, const char *run) {
   brim_checkpoint_info_free(&info);
 }
 
+/* A tokenizer may be alone in its folder, or be named by its file. */
+static void hint_at_tokenizer(cli_call *cli, const char *folder) {
+  static const char *const files[] = {"", "/tokenizer.json", "/vocab.txt", "/tokenizer_config.json"};
+  for (size_t i = 0; i < sizeof files / sizeof *files && !*cli->hint; i++) {
+    char path[4200];
+    struct stat info;
+    snprintf(path, sizeof path, "%s%s", folder, files[i]);
+    if (stat(path, &info) == 0 && S_ISREG(info.st_mode))
+      snprintf(cli->hint, sizeof cli->hint, "; this is %s: a model is a folder that has its config.json and its weights, too",
+               i == 0 ? "a file" : "a tokenizer alone");
+  }
+}
+
 void cli_hint_at_model(cli_call *cli) {
   char path[4200];
   const char *run = cli->values->model;
@@ -39,6 +53,8 @@ void cli_hint_at_model(cli_call *cli) {
     snprintf(cli->hint, sizeof cli->hint, "; this is a run in folds: name the model of one of them, such as %.200s/fold-0", run);
   else
     hint_at_checkpoint(cli, run);
+  if (!*cli->hint)
+    hint_at_tokenizer(cli, run);
 }
 
 /* A folder without a trained head gets random weights: fine to train from, useless to predict with. */

@@ -37,46 +37,12 @@ static int exit_code(int status) {
   }
 }
 
-static bool is_name(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
-}
-
-/* The word at `at` is an option's name as Python has it, and not somebody's own: what is in quotes, or in a path. */
-static bool is_option(const cli_call *cli, const char *text, size_t at, size_t length) {
-  const bool alone = (at == 0 || !strchr("/.-\"'=", text[at - 1])) && !(at >= 8 && memcmp(text + at - 8, "padding ", 8) == 0) &&
-                     !(text[at + length] && strchr("/.\"'=", text[at + length]));
-  const bool bracketed = at > 0 && text[at - 1] == '(' &&
-                         text[at + length] == ')'; /* a single word is one only there: (resume) */
-  return length > 0 && alone && (bracketed || memchr(text + at, '_', length)) &&
-         cli_find_option(cli->arguments.options, text + at, length);
-}
-
-/* The library names options as Python does: max_length is --max-length here. */
-static void name_options(const cli_call *cli, char *text, size_t size) {
-  bool quoted = false;
-  for (size_t at = 0, all = strlen(text); cli->command && at < all;) {
-    size_t length = 0;
-    quoted ^= text[at] == '"';
-    while (is_name(text[at + length]))
-      length++;
-    if (!quoted && all + 3 < size && is_option(cli, text, at, length)) {
-      for (size_t i = all + 1; i-- > at;)
-        text[i + 2] = text[i];
-      memcpy(text + at, "--", 2);
-      all += 2, length += 2;
-      for (size_t i = at; i < at + length; i++)
-        text[i] = text[i] == '_' ? '-' : text[i];
-    }
-    at += length ? length : 1;
-  }
-}
-
 /* `joined`: other processes know how this one ends, and who says it. */
 static int fail(const cli_call *cli, int status, bool joined, bool speaks) {
   char text[1400], rank[32] = "";
   brim_shown(text, brim_error_text(&cli->error, text, sizeof text - 100), false);
   if (cli->runs)
-    name_options(cli, text, sizeof text);
+    cli_name_options(cli, text, sizeof text);
   if (!joined)
     cli_ranks_begin_to_speak(rank);
   if (speaks)

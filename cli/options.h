@@ -70,6 +70,7 @@ typedef struct cli_option {
   const char *name;           /* without dashes */
   char letter;                /* 0: none */
   const char *aliases;        /* other long names, separated by spaces; NULL: none */
+  const char *said;           /* what messages of the library call it; NULL: its name */
   const char *value;          /* what the help calls the value */
   const char *(*words)(void); /* CHOICE: gives `value`, where the library has a list */
   const char *also;           /* CHOICE: words that are accepted without being offered: the command says why they will not do */

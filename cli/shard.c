@@ -11,7 +11,7 @@ static const cli_option options[] = {
     INTEGER("records", records, "N", 1, CLI_MANY, .letter = 'n', .fallback = "10000", .help = "records of a shard"),
     CHOICE("format", shard_format, "gz|zst", .fallback = "gz", .help = "how the shards are compressed"),
     HEADING("Data files"),
-    CHOICE("input-format", format, "csv|tsv|jsonl|txt", .shown = "by the file's name; standard input is txt",
+    CHOICE("input-format", format, "csv|tsv|jsonl|txt", .said = "format", .shown = "by the file's name; standard input is txt",
            .to = {SOURCE(format)}, .parse = cli_parse_format, .help = "format of the data"),
     TEXT("delimiter", delimiter, "C", .shown = "a comma in csv, a tab in tsv",
          .to = {PARSED(CLI_SOURCE, brim_source_options, delimiter)}, .parse = cli_parse_delimiter,

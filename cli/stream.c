@@ -211,7 +211,8 @@ int cli_stream_labels(cli_call *cli, const char *const *paths, int path_count, b
     return brim_labels_make(cli->runtime, task, NULL, 1, out, &cli->error);
   if (once)
     return brim_error_set(&cli->error, BRIM_E_USAGE,
-                          "standard input or a pipe can be read only once: name its classes with --labels");
+                          "standard input or a pipe can be read only once: name its classes with --labels%s",
+                          task == BRIM_TASK_AUTO ? ", or give --task regression where they are values" : "");
   int status = cli_source_options(cli, true, &source);
   if (!status)
     status = brim_labels_scan(cli->runtime, paths, path_count, &source, task, cli_progress, cli, out, NULL, &cli->error);

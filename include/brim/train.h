@@ -240,10 +240,10 @@ BRIM_API int brim_dataset_fit(brim_runtime *runtime, const brim_model *model, co
  * evaluation so far counts, and weights are averaged from swa_start of the longer run on. With BRIM_SCHEDULE_CONSTANT (and the
  * same steps of warm-up) the weights are those of a run begun that long. A run whose patience is at its end is BRIM_E_MISMATCH
  * then. The "resume" event has both rates, and is logged. On cancellation the step is finished, a checkpoint written and
- * BRIM_E_CANCELLED returned; before the first step there is nothing to write, and a run that is not resumed leaves the folder as
- * it was, without an "end" event. A loss or gradient that is not finite is BRIM_E_DIVERGED, naming step and rows; the weights
- * stay as they were before that step. Two runs into one folder are refused. Rank 0 alone writes and emits events; the other ranks
- * may be given the same options. `result` may be NULL. */
+ * BRIM_E_CANCELLED returned; after the last step the run ends as it would have; before the first there is nothing to write, and a
+ * run that is not resumed leaves the folder as it was, without an "end" event. A loss or gradient that is not finite is
+ * BRIM_E_DIVERGED, naming step and rows; the weights stay as they were before that step. Two runs into one folder are refused.
+ * Rank 0 alone writes and emits events; the other ranks may be given the same options. `result` may be NULL. */
 BRIM_API int brim_train(brim_runtime *runtime, brim_model *model, const brim_tokenizer *tokenizer, const brim_dataset *train,
                         const brim_named_dataset *evals, int eval_count, const brim_train_options *options,
                         brim_train_result *result, brim_error *err) BRIM_CHECK;

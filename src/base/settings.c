@@ -92,7 +92,8 @@ int brim_settings_read(brim_runtime *runtime, const char *path, brim_setting_fn 
     return status;
   settings s = {.setting = setting, .context = context};
   brim_json_reader_init(&s.reader, runtime, path);
-  brim_json_reader_start(&s.reader, bytes, length, 0, 0);
+  const size_t mark = length >= 3 && memcmp(bytes, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0; /* as editors of Windows begin a file */
+  brim_json_reader_start(&s.reader, bytes + mark, length - mark, (int64_t)mark, 0);
   status = give_members(&s, err);
   brim_json_reader_free(&s.reader);
   brim_runtime_release(runtime, bytes);

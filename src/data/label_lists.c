@@ -57,6 +57,11 @@ static int check_item(const brim_label_item *item, bool numbers, const brim_labe
   return BRIM_OK;
 }
 
+/* Where the labels are known the task is, too. */
+static const char *values_hint(const brim_label_taker *taker) {
+  return taker->known ? "" : "; if these are values, choose the task regression";
+}
+
 /* A decimal in a list is how much of a label a row has: other than 0.0 and 1.0 there are none. */
 static int refuse_share(const brim_label_taker *taker, const brim_label_text *label, const brim_label_source *source,
                         brim_error *err) {
@@ -65,9 +70,8 @@ static int refuse_share(const brim_label_taker *taker, const brim_label_text *la
     return BRIM_OK;
   return brim_error_at(
       err, BRIM_E_FORMAT, source->file, source->line, -1,
-      "the list of labels holds %.*s: a row has a label or not (names, or 1.0 and 0.0 for every label there is); "
-      "if these are values, choose the task regression",
-      brim_label_shown(label->text, label->length, 60), label->text);
+      "the list of labels holds %.*s: a row has a label or not (names, or 1.0 and 0.0 for every label there is)%s",
+      brim_label_shown(label->text, label->length, 60), label->text, values_hint(taker));
 }
 
 static int take_name(brim_label_taker *taker, const brim_label_item *item, const brim_label_source *source, size_t row,
@@ -184,11 +188,9 @@ static int take_hot(brim_label_taker *taker, const brim_label_source *source, si
   for (; source->length > 0 && brim_label_item_next(source, &at, &item); count++) {
     const int value = hot_value(&item);
     if (value < 0)
-      return brim_error_at(
-          err, BRIM_E_FORMAT, source->file, source->line, -1,
-          "\"%.*s\" is neither 1.0 nor 0.0, but the first row's list says one of them for every label: if these are "
-          "values, choose the task regression",
-          brim_label_shown(item.text, item.length, 60), item.text);
+      return brim_error_at(err, BRIM_E_FORMAT, source->file, source->line, -1,
+                           "\"%.*s\" is neither 1.0 nor 0.0, but the first row's list says one of them for every label%s",
+                           brim_label_shown(item.text, item.length, 60), item.text, values_hint(taker));
     if (taker->width == 0 || count < taker->width)
       BRIM_TRY(take_hot_item(taker, count, value == 1, source, row, err));
   }
@@ -242,8 +244,9 @@ static int check_width(brim_label_taker *taker, size_t found, const brim_label_s
                          "the label has %zu values, and in this stream one has at most %zu: read the rows without a stream",
                          found, taker->width);
   return brim_error_at(err, BRIM_E_FORMAT, source->file, source->line, -1,
-                       "the label has %zu value%s, %zu %s expected: every row of a regression has as many", found,
-                       found == 1 ? "" : "s", taker->width, taker->width == 1 ? "was" : "were");
+                       "the label has %zu value%s, %zu %s expected: every row of a regression has as many%s", found,
+                       found == 1 ? "" : "s", taker->width, taker->width == 1 ? "was" : "were",
+                       taker->known && taker->width == 1 ? ", and rows of a stream that can be read only once have one" : "");
 }
 
 int brim_label_take_numbers(brim_label_taker *taker, const brim_label_source *source, brim_error *err) {

@@ -100,7 +100,9 @@ int brim_label_taker_number(brim_label_taker *taker, const brim_label_text *labe
   return brim_error_at(
       err, BRIM_E_FORMAT, at->file, at->line, -1,
       !brim_task_shape(taker->task)->optional
-          ? "label \"%.*s\" is not a finite number, and regression needs one: correct it, or choose the task classification"
+          ? taker->known ? "label \"%.*s\" is not a finite number, and regression needs one: correct it"
+                         : "label \"%.*s\" is not a finite number, and regression needs one: correct it, or choose the task "
+                           "classification"
       : label->kind == BRIM_LABEL_BOOLEAN
           ? "label \"%.*s\" is a boolean, and a score is a number: write 1 for true and 0 for false"
           : "label \"%.*s\" is not a finite number, and a score is one: correct it, or name another column (--label-column)",

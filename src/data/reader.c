@@ -183,7 +183,8 @@ static int name_slots(brim_reader *reader, const brim_source_options *options, b
   for (int b = 0; b < reader->block_count; b++)
     BRIM_TRY(name_slot(reader, BRIM_SLOT_WHERE + options->where_count + b, options->blocks[b].column, NULL, true, err));
   if (options->need_label && !reader->slots[BRIM_SLOT_LABEL].name)
-    return brim_error_set(err, BRIM_E_USAGE, "without a header the label column must be given, by its number (the first is 0)");
+    return brim_error_set(err, BRIM_E_USAGE,
+                          "without a header the column of the label must be given by its number, from 0 on (label_column)");
   return keep_apart(reader, options->need_label, err);
 }
 

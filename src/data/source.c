@@ -66,10 +66,9 @@ static int format_unknown(const char *path, brim_error *err) {
   for (size_t i = 0; i < sizeof foreign_names / sizeof *foreign_names; i++)
     if (ends_with(path, length, foreign_names[i].extension))
       return brim_error_at(err, BRIM_E_UNSUPPORTED, path, 0, -1, "%s", foreign_names[i].advice);
-  return brim_error_at(
-      err, BRIM_E_USAGE, path, 0, -1,
-      "the name does not say the format: give it as csv, tsv, jsonl, txt or conll, or let the name end in .csv, .tsv, "
-      ".jsonl, .txt or .conll (then .gz, .zst, .xz or .bz2)");
+  return brim_error_at(err, BRIM_E_USAGE, path, 0, -1,
+                       "the name does not say the format: give it (format), or let the name end in .csv, .tsv, "
+                       ".jsonl, .txt or .conll (then .gz, .zst, .xz or .bz2)");
 }
 
 static int choose_format(brim_source_file *file, const brim_source_options *options, brim_error *err) {

@@ -1,4 +1,5 @@
 /* table.c: csv and tsv. */
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -7,14 +8,28 @@
 #include "base/status.h"
 #include "data/reader.h"
 
+/* ---- separators --------------------------------------------------------------------------------------------- */
+
 static const struct {
   char mark;
-  const char *hint;
-} separators[] = {{';', "; it looks separated by ;: give the delimiter (--delimiter ';')"},
-                  {'|', "; it looks separated by |: give the delimiter (--delimiter '|')"},
-                  {'\t', "; it looks separated by tabs: --format tsv"},
-                  {',', "; it looks separated by commas: --format csv"}};
+  const char *name, *delimiter;
+} separators[] = {{';', ";", "';'"}, {'|', "|", "'|'"}, {'\t', "tabs", "'\\t'"}, {',', "commas", "','"}};
 enum { SEPARATORS = sizeof separators / sizeof *separators };
+
+/* What to say of a file that the separator cuts better than the one it is read with. */
+static const char *say_separator(const brim_reader *reader, size_t i, char out[96]) {
+  const brim_source_file *file = &reader->source.files[reader->file];
+  const bool csv = file->format == BRIM_FORMAT_CSV, comma = separators[i].mark == ',', tab = separators[i].mark == '\t';
+  const bool given = file->delimiter != (csv ? ',' : '\t');
+  if (given && (csv ? comma : tab))
+    snprintf(out, 96, "; it looks separated by %s: leave out --delimiter", separators[i].name);
+  else if (!given && (comma || tab))
+    snprintf(out, 96, "; it looks separated by %s: --format %s", separators[i].name, comma ? "csv" : "tsv");
+  else
+    snprintf(out, 96, "; it looks separated by %s: give the delimiter (--delimiter %s)", separators[i].name,
+             separators[i].delimiter);
+  return out;
+}
 
 /* ---- records ---------------------------------------------------------------------------------------------- */
 
@@ -23,12 +38,13 @@ static int scan_failed(const brim_reader *reader, brim_csv_status status, const 
     return BRIM_NOMEM(err);
   if (status == BRIM_CSV_OPEN)
     return brim_reader_fault(reader, err, record, reader->scan.fault, "the quote that opens here is never closed");
+  char hint[96];
   const size_t fault = reader->scan.fault;
   const bool escaped = !reader->scan.backslash && fault >= 2 && record[fault - 2] == '\\';
   const bool one_column = reader->columns <= 1; /* or none yet: of several the delimiter is right */
   for (size_t i = 0; i < SEPARATORS && !escaped && one_column; i++)
     if (record[fault] == separators[i].mark)
-      return brim_reader_fault(reader, err, record, fault, "text after a closing quote%s", separators[i].hint);
+      return brim_reader_fault(reader, err, record, fault, "text after a closing quote%s", say_separator(reader, i, hint));
   return brim_reader_fault(reader, err, record, fault,
                            "text after a closing quote: a quote inside a quoted field is written twice (\"\")%s",
                            escaped ? ", or with a backslash before it where that is said: --quote backslash" : "");
@@ -118,13 +134,29 @@ static void list_columns(const brim_reader *reader, brim_text *out) {
   }
 }
 
-/* What to say of a head line that is one column and holds another separator. */
-static const char *separator_hint(const brim_reader *reader) {
-  const brim_field_span *only = reader->scan.spans;
-  for (size_t i = 0; reader->scan.count == 1 && i < SEPARATORS; i++)
-    if (memchr(reader->decoded + only->start, separators[i].mark, only->length))
-      return separators[i].hint;
-  return "";
+/* Of a head line that is one column: how often it holds the mark; more than that where the mark cuts out the name. */
+static size_t count_cuts(const brim_reader *reader, char mark, const char *name) {
+  const char *at = reader->decoded + reader->scan.spans[0].start, *end = at + reader->scan.spans[0].length;
+  size_t cuts = 0, bonus = 0;
+  for (const char *cut; at <= end; at = cut + 1, cuts++) {
+    cut = at < end ? memchr(at, mark, (size_t)(end - at)) : NULL;
+    cut = cut ? cut : end;
+    if ((size_t)(cut - at) == strlen(name) && memcmp(at, name, strlen(name)) == 0)
+      bonus = (size_t)(end - reader->decoded);
+  }
+  return cuts > 1 ? cuts - 1 + bonus : 0;
+}
+
+/* What to say of a head line that is one column and holds another separator: of several the one that cuts it best. */
+static const char *separator_hint(const brim_reader *reader, const char *name, char out[96]) {
+  size_t best = 0;
+  out[0] = 0;
+  for (size_t i = 0; reader->scan.count == 1 && i < SEPARATORS; i++) {
+    const size_t cuts = count_cuts(reader, separators[i].mark, name);
+    if (cuts > best)
+      best = cuts, say_separator(reader, i, out);
+  }
+  return out;
 }
 
 /* What to say of a line before the head that is for spreadsheets. */
@@ -155,7 +187,8 @@ static const char *name_hint(const brim_reader *reader, const char *name) {
     return "";
   for (size_t i = 0; i < scan->count; i++)
     if (scan->spans[i].length == strlen(name) && strncasecmp(reader->decoded + scan->spans[i].start, name, strlen(name)) == 0)
-      return "; capitals count: name the column (--text-column, --label-column)";
+      return strcmp(name, "text") == 0 ? "; capitals count: name the column (--text-column)"
+                                       : "; capitals count: name the column (--label-column)";
   for (size_t i = 0; i < scan->count; i++) {
     double number;
     const brim_field_span *span = &scan->spans[i];
@@ -169,8 +202,8 @@ static const char *name_hint(const brim_reader *reader, const char *name) {
 }
 
 /* The first hint that there is. */
-static const char *hint_of(const brim_reader *reader, const char *name) {
-  const char *sheet = sheet_hint(reader), *separator = separator_hint(reader), *quotes = quote_hint(reader);
+static const char *hint_of(const brim_reader *reader, const char *name, char room[96]) {
+  const char *sheet = sheet_hint(reader), *separator = separator_hint(reader, name, room), *quotes = quote_hint(reader);
   return *sheet ? sheet : *separator ? separator : *quotes ? quotes : name_hint(reader, name);
 }
 
@@ -180,13 +213,14 @@ static int no_such_column(const brim_reader *reader, const char *name, brim_erro
     return brim_error_at(err, BRIM_E_USAGE, file, 0, -1,
                          "there is no column %s: without a header columns are numbers, here 0 to %lld", name,
                          (long long)reader->columns - 1);
+  char room[96];
   brim_text columns;
   brim_text_init(&columns, reader->runtime);
   list_columns(reader, &columns);
   int status = brim_text_status(&columns, err);
   if (status == BRIM_OK)
     status = brim_error_at(err, BRIM_E_USAGE, file, 0, -1, "there is no column \"%s\"; the columns are %s%s", name, columns.data,
-                           hint_of(reader, name));
+                           hint_of(reader, name, room));
   brim_text_free(&columns);
   return status;
 }

@@ -66,9 +66,17 @@ static int checkpoint_find_former(brim_runtime *runtime, const char *checkpoints
     BRIM_TRY(brim_owned_checkpoint(runtime, checkpoints, brim_path_name(path), &ours, err));
   if (!ours)
     BRIM_TRY(brim_foreign_leaves_room(runtime, path, &ours, err));
-  return ours ? BRIM_OK
-              : brim_error_at(err, BRIM_E_USAGE, path, 0, -1,
-                              "a checkpoint would be written here, but this is something else: move it away");
+  if (ours)
+    return BRIM_OK;
+  bool state = true, optimizer = false;
+  BRIM_TRY(brim_folder_has(runtime, path, "state.json", &state, err));
+  BRIM_TRY(brim_folder_has(runtime, path, "optimizer.safetensors", &optimizer, err));
+  return brim_error_at(
+      err, BRIM_E_USAGE, path, 0, -1,
+      optimizer && !state
+          ? "a checkpoint would be written here, and the one that is here lacks its state.json: put that file back, "
+            "or remove this folder"
+          : "a checkpoint would be written here, but this is something else: move it away");
 }
 
 int brim_checkpoint_room(const brim_run_folder *folder, uint64_t step, brim_error *err) {

@@ -1,5 +1,6 @@
 #include "train/memory.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "base/status.h"
@@ -38,8 +39,12 @@ static brim_model_limits limits_of(const brim_memory_question *q, int64_t slots)
   return limits;
 }
 
-static double megabytes(uint64_t bytes) {
-  return (double)bytes / 1e6;
+double brim_memory_limit_said(uint64_t bytes) {
+  return floor((double)bytes / 1e5) / 10;
+}
+
+double brim_memory_said(uint64_t bytes) {
+  return ceil((double)bytes / 1e5) / 10;
 }
 
 /* Training alone. */
@@ -54,14 +59,17 @@ static int refuse(const brim_memory_question *q, brim_error *err) {
   shorter.max_length = least.max_length / 2 > 0 ? least.max_length / 2 : 1;
   shorter.max_slots = shorter.max_length;
   anew.checkpoint_activations = true;
-  char advice[200] = "";
-  if (!least.checkpoint_activations)
-    snprintf(advice, sizeof advice, "checkpoint_activations (%.1f MB), ", megabytes(needed_to_train(q, &anew)));
+  const double needed = brim_memory_said(needed_to_train(q, &least)), again = brim_memory_said(needed_to_train(q, &anew)),
+               cut = brim_memory_said(needed_to_train(q, &shorter));
+  char advice[80] = "", length[80] = "";
+  if (again < needed)
+    snprintf(advice, sizeof advice, "checkpoint_activations (%.1f MB), ", again);
+  if (cut < needed)
+    snprintf(length, sizeof length, ", or max_length %d (%.1f MB)", (int)shorter.max_length, cut);
   return brim_error_set(err, BRIM_E_USAGE,
                         "memory_limit: %.1f MB are too few: this run fits into %.1f MB, with one row of %d tokens at once; less "
-                        "would take %sfewer trained layers (freeze), or max_length %d (%.1f MB)",
-                        megabytes(q->limit), megabytes(needed_to_train(q, &least)), (int)least.max_length, advice,
-                        (int)shorter.max_length, megabytes(needed_to_train(q, &shorter)));
+                        "would take %sfewer trained layers (freeze)%s",
+                        brim_memory_limit_said(q->limit), needed, (int)least.max_length, advice, length);
 }
 
 /* Of the smallest training, with an evaluation row of so many slots. */
@@ -90,7 +98,7 @@ int brim_memory_check_eval(const brim_memory_question *q, brim_error *err) {
       err, BRIM_E_USAGE,
       "memory_limit: %.1f MB are too few to evaluate on \"%s\": its longest row, of %d tokens, takes %.1f MB by "
       "itself; max_length %lld would fit",
-      megabytes(q->limit), q->eval->name, (int)q->eval->longest, megabytes(needed_for_row(q, q->eval->row)),
+      brim_memory_limit_said(q->limit), q->eval->name, (int)q->eval->longest, brim_memory_said(needed_for_row(q, q->eval->row)),
       (long long)(low - low % q->eval->multiple));
 }
 

@@ -32,6 +32,11 @@ typedef struct brim_memory_question {
   uint64_t limit;
 } brim_memory_question;
 
+/* Megabytes as a message says them, with one digit after the point: a limit no larger than it is, and what is needed no smaller,
+ * so that it does where it is given as the limit. */
+double brim_memory_limit_said(uint64_t bytes);
+double brim_memory_said(uint64_t bytes);
+
 /* Bytes of the run, with training's parts at most this large. */
 uint64_t brim_memory_needed(const brim_memory_question *q, const brim_model_limits *train);
 /* The most slots computed at once for which the run stays within the limit; at least widest->max_length, at most

@@ -466,9 +466,9 @@ static int start_fit(brim_trainer *t, const brim_named_dataset *evals, int count
   if (t->supply.feed || t->options.plan.batch_size == 0) {
     BRIM_TRY(brim_memory_check_eval(&question, err));
     return brim_error_set(err, BRIM_E_USAGE,
-                          "memory_limit: this run needs %.0f MB; steps can be cut into smaller parts only with a "
+                          "memory_limit: this run needs %.1f MB; steps can be cut into smaller parts only with a "
                           "batch_size and rows in memory, so give a smaller max_tokens",
-                          (double)needed / 1e6);
+                          brim_memory_said(needed));
   }
   question.other = other_memory(t, evals, count, t->options.plan.slices > 0);
   int status = brim_memory_fit(&question, &t->options.plan.max_tokens, err);
@@ -477,9 +477,9 @@ static int start_fit(brim_trainer *t, const brim_named_dataset *evals, int count
   if (t->options.plan.slices > 0 && (status == BRIM_E_USAGE || status == BRIM_E_MISMATCH))
     return brim_error_set(
         err, BRIM_E_USAGE,
-        "memory_limit: this run needs %.0f MB, and %.0f MB do not hold each of its %d slices, which are computed "
+        "memory_limit: this run needs %.1f MB, and %.1f MB do not hold each of its %d slices, which are computed "
         "whole: take more slices",
-        (double)needed / 1e6, (double)question.limit / 1e6, (int)t->options.plan.slices);
+        brim_memory_said(needed), brim_memory_limit_said(question.limit), (int)t->options.plan.slices);
   return status;
 }
 
@@ -495,8 +495,8 @@ static int start_memory_plan(brim_trainer *t, const brim_named_dataset *evals, i
   const uint64_t all = t->memory.held + t->memory.besides + t->memory.training;
   if (limit == 0 || all <= limit || t->options.resume)
     return BRIM_OK;
-  return brim_error_set(err, BRIM_E_USAGE, "memory_limit: %.1f MB are too few: this run fits into %.1f MB", (double)limit / 1e6,
-                        (double)all / 1e6);
+  return brim_error_set(err, BRIM_E_USAGE, "memory_limit: %.1f MB are too few: this run fits into %.1f MB",
+                        brim_memory_limit_said(limit), brim_memory_said(all));
 }
 
 /* What parts of steps and of evaluations are computed in. */

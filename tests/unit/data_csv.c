@@ -154,7 +154,8 @@ static void no_header(void) {
             "!2 a.csv: there is no column text: without a header columns are numbers, here 0 to 2\n", "a name");
   chosen.label_column = NULL;
   ok_string(data_read_text("a.csv", "p,l,t\n", &chosen),
-            "!2 without a header the label column must be given, by its number (the first is 0)\n", "a needed label has no name");
+            "!2 without a header the column of the label must be given by its number, from 0 on (label_column)\n",
+            "a needed label has no name");
 }
 
 static void bytes(void) {

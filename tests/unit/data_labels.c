@@ -375,7 +375,7 @@ static void multi_hot(void) {
   ok_string(LISTS(AUTO, NULL, "1.0,0.5", "0.0,1.0"), "regression: 1|0.5 0|1", "values, where the first row has others");
   ok_string(
       LISTS(AUTO, NULL, "1.0,0.0", "0.5,0.0"),
-      "!5 f: line 2: \"0.5\" is neither 1.0 nor 0.0, but the first row's list says one of them for every label: if these are "
+      "!5 f: line 2: \"0.5\" is neither 1.0 nor 0.0, but the first row's list says one of them for every label; if these are "
       "values, choose the task regression",
       "another value");
   ok_string(LISTS(AUTO, NULL, "1.0,0.0", "1.0"),

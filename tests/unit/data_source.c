@@ -13,12 +13,11 @@ static const char *read_paths(const char *a, const char *b, const brim_source_op
 static void formats(void) {
   ok_string(data_read_text("A.CSV", "text\na\n", NULL), "0 2 5 [a] - -\n", "an extension in capitals");
   ok_string(data_read_text("a.ndjson", "{\"text\":\"a\"}\n", NULL), "0 1 0 [a] - -\n", "ndjson is jsonl");
-  ok_string(
-      data_read_text("a.dat", "x\n", NULL),
-      "!2 a.dat: the name does not say the format: give it as csv, tsv, jsonl, txt or conll, or let the name end in .csv, .tsv, "
-      ".jsonl, .txt or "
-      ".conll (then .gz, .zst, .xz or .bz2)\n",
-      "an unknown extension");
+  ok_string(data_read_text("a.dat", "x\n", NULL),
+            "!2 a.dat: the name does not say the format: give it (format), or let the name end in .csv, .tsv, "
+            ".jsonl, .txt or "
+            ".conll (then .gz, .zst, .xz or .bz2)\n",
+            "an unknown extension");
   brim_source_options txt = {.format = BRIM_FORMAT_TXT};
   ok_string(data_read_text("a.dat", "x\n", &txt), "0 1 0 [x] - -\n", "a given format");
   ok_string(data_read_text("b.csv", "x\n", &txt), "0 1 0 [x] - -\n", "a given format goes before the name");
@@ -54,12 +53,11 @@ static void paths(void) {
             "named files in their order");
   ok_string(read_paths(scratch_file("shards/a.txt"), scratch_file("shards/./a.txt"), NULL),
             "!2 shards/./a.txt: the same file is given twice (also as shards/a.txt): leave one out\n", "a file twice");
-  ok_string(
-      read_paths(scratch_file("shards/*"), scratch_file("shards/b.*"), NULL),
-      "!2 shards/README: the name does not say the format: give it as csv, tsv, jsonl, txt or conll, or let the name end in "
-      ".csv, .tsv, "
-      ".jsonl, .txt or .conll (then .gz, .zst, .xz or .bz2)\n",
-      "a glob takes every file that it matches");
+  ok_string(read_paths(scratch_file("shards/*"), scratch_file("shards/b.*"), NULL),
+            "!2 shards/README: the name does not say the format: give it (format), or let the name end in "
+            ".csv, .tsv, "
+            ".jsonl, .txt or .conll (then .gz, .zst, .xz or .bz2)\n",
+            "a glob takes every file that it matches");
   ok_string(read_paths(scratch_file("shards/*.txt"), scratch_file("shards/b.*"), NULL),
             "!2 shards/b.txt: the same file is given twice (also as shards/b.txt): leave one out\n", "two globs that meet");
   scratch_write("odd[1].txt", "odd\n");

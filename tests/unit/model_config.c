@@ -92,9 +92,19 @@ static const char *windows_of(const brim_config *c) {
   return text;
 }
 
+static const brim_field *field_of(const brim_config *c, const char *name, brim_field fields[BRIM_CONFIG_FIELDS]) {
+  const int count = brim_config_fields(c, fields);
+  for (int i = 0; i < count; i++)
+    if (strcmp(fields[i].name, name) == 0)
+      return &fields[i];
+  case_stop(name, &(brim_error){0});
+  return NULL;
+}
+
 static void check_modernbert(void) {
   brim_config c;
   brim_error err;
+  brim_field fields[BRIM_CONFIG_FIELDS];
   if (load("{\"model_type\":\"modernbert\"}", NULL, &c, &err))
     case_stop("modernbert", &err);
   ok(c.hidden == 768 && c.layers == 22 && c.intermediate == 1152 && c.pad_id == 50283 && c.norm_eps == 1e-5 && c.bare_norms &&
@@ -102,6 +112,9 @@ static void check_modernbert(void) {
          c.activation == BRIM_ACT_GELU && brim_config_max_length(&c) == 8192,
      "ModernBERT's defaults");
   ok(strcmp(windows_of(&c), "0110110110110110110110") == 0, "every third layer sees all tokens");
+  ok(field_of(&c, "local_attention", fields)->integer == 128, "a window is named as config.json has it");
+  ok(field_of(&c, "layer_types", fields)->kind == BRIM_VALUE_UNSIGNED && field_of(&c, "layer_types", fields)->integer >= 0,
+     "a hash is marked as none to show");
   brim_config_free(&c);
   if (load("{\"model_type\":\"modernbert\",\"num_hidden_layers\":4,\"global_attn_every_n_layers\":2,\"local_attention\":33,"
            "\"global_rope_theta\":5000,\"local_rope_theta\":70.5,\"classifier_pooling\":\"mean\",\"norm_bias\":true}",

@@ -3,7 +3,9 @@
 #include "base/hashmap.h"
 #include "model/config.h"
 
-#define FIELD_INT(n, v)  {.name = (n), .kind = BRIM_VALUE_INT, .integer = (int64_t)(v)}
+#define FIELD_INT(n, v) {.name = (n), .kind = BRIM_VALUE_INT, .integer = (int64_t)(v)}
+/* Compared, but never shown: a number that says nothing to people. */
+#define FIELD_OWN(n, v)  {.name = (n), .kind = BRIM_VALUE_UNSIGNED, .integer = (int64_t)((v) & INT64_MAX)}
 #define FIELD_REAL(n, v) {.name = (n), .kind = BRIM_VALUE_REAL, .real = (v)}
 #define FIELD_TEXT(n, v) {.name = (n), .kind = BRIM_VALUE_TEXT, .text = (v)}
 #define FIELD_BOOL(n, v) {.name = (n), .kind = BRIM_VALUE_BOOL, .integer = (v)}
@@ -32,7 +34,7 @@ int brim_config_fields(const brim_config *c, brim_field fields[BRIM_CONFIG_FIELD
       FIELD_REAL("hidden_dropout_prob", c->hidden_dropout),
       FIELD_REAL("attention_probs_dropout_prob", c->attention_dropout),
       FIELD_REAL("classifier_dropout", c->head_dropout),
-      FIELD_INT("distance_rule", c->distances.rule),
+      FIELD_OWN("distance_rule", c->distances.rule),
       FIELD_INT("distance_rows", c->distances.rows),
       FIELD_INT("farthest_distance", c->distances.farthest),
       FIELD_BOOL("norm_rel_ebd", c->norms_distances),
@@ -45,8 +47,8 @@ int brim_config_fields(const brim_config *c, brim_field fields[BRIM_CONFIG_FIELD
       FIELD_REAL("local_rope_theta", c->theta[1]),
       FIELD_REAL("rope_factor", c->factor[0]),
       FIELD_REAL("local_rope_factor", c->factor[1]),
-      FIELD_INT("local_attention", c->window),
-      FIELD_INT("windowed_layers", (int64_t)brim_hash64(c->windowed, sizeof c->windowed, 0)),
+      FIELD_INT("local_attention", 2 * (int64_t)c->window),
+      FIELD_OWN("layer_types", brim_hash64(c->windowed, sizeof c->windowed, 0)),
       FIELD_INT("key_value_groups", c->group),
       FIELD_BOOL("norm_bias", !c->bare_norms),
       FIELD_BOOL("rms_norm", c->rms),

@@ -162,8 +162,8 @@ static int no_match(const brim_program *p, const char *option, const char *patte
   const int length = snprintf(wider, sizeof wider, "*%s*", pattern);
   const bool helps = length < (int)sizeof wider && count_matches(p, wider) > 0;
   return brim_error_set(err, BRIM_E_USAGE,
-                        "%s: no tensor is called %.100s%s%s; names are like %.100s (brim inspect model --tensors)", option,
-                        pattern, helps ? ": did you mean " : "", helps ? wider : "", p->weights[p->weight_count - 1].is.name);
+                        "no tensor is called %.100s (%s)%s%s; names are like %.100s (brim inspect model --tensors)", pattern,
+                        option, helps ? ": did you mean " : "", helps ? wider : "", p->weights[p->weight_count - 1].is.name);
 }
 
 static int mark(const brim_program *p, const char *option, const word_list *l, bool trained, bool *weights, brim_error *err) {
@@ -203,8 +203,8 @@ static int check_weights(const brim_model *m, const choice *c, brim_error *err) 
     const brim_weight *w = &p->weights[i];
     any = any || (c->weights[i] && w->used);
     if (!c->weights[i] && w->used && w->section >= c->frozen.sections && !brim_model_is_pretrained(m, &w->is))
-      return brim_error_set(err, BRIM_E_USAGE, "%s: %s is new, and would stay random: train it, too",
-                            c->only.count > 0 ? "train_only" : "freeze", w->is.name);
+      return brim_error_set(err, BRIM_E_USAGE, "%s is new, and would stay random: train it, too (%s)", w->is.name,
+                            c->only.count > 0 ? "train_only" : "freeze");
   }
   return any ? BRIM_OK : brim_error_set(err, BRIM_E_USAGE, "nothing would be trained: freeze less");
 }

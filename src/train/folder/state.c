@@ -518,11 +518,12 @@ static int state_compare_config(const brim_json_document *document, const brim_t
   const int count = stored ? brim_model_config_fields(identity->model, fields) : 0;
   for (int i = 0; i < count; i++) {
     const brim_json_value *value = brim_json_get(stored, fields[i].name);
+    const bool own = fields[i].kind == BRIM_VALUE_UNSIGNED; /* a number that says nothing to people */
     if (value && !field_equals(value, &fields[i]))
-      return brim_json_error(
-          document, value, err, BRIM_E_MISMATCH,
-          "the run was begun with a config.json where %s is %s, now it is %s: give the model that it began with", fields[i].name,
-          value_text(value).text, field_short(&fields[i]).text);
+      return brim_json_error(document, value, err, BRIM_E_MISMATCH,
+                             "the run was begun with a config.json where %s is %s%s%s: give the model that it began with",
+                             fields[i].name, own ? "another" : value_text(value).text, own ? "" : ", now it is ",
+                             own ? "" : field_short(&fields[i]).text);
   }
   return BRIM_OK;
 }
