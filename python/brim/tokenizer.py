@@ -64,6 +64,8 @@ class Tokenizer:
         self.path = _hub.folder(path, revision=revision, tokenizer=True, runtime=self._runtime)
         self._core = _core.tokenizer(self._runtime, os.fsencode(self.path))
         folder = self.path if os.path.isdir(self.path) else os.path.dirname(self.path)
+        asks = _layout.read_json(folder, "tokenizer_config.json").get("model_input_names") is not None
+        self._types: bool = self._core.gives_types and (asks or _has_types(_layout.read_json(folder, "config.json")))
         self._layout: _layout.Layout = _layout.of_folder(folder, self.pad_id) or _layout.Layout()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -123,8 +125,8 @@ class Tokenizer:
     @property
     def uses_type_ids(self) -> bool:
         """Second texts of pairs have type 1: the tokenizer's files ask for token_type_ids, as its class does where they do not say it
-        (model_input_names). With False all tokens have type 0, as where a model is given none."""
-        return self._core.gives_types
+        (model_input_names). With False all tokens have type 0, as where a model is given none, or the folder's model has but one type."""
+        return self._types
 
     @property
     def layout(self) -> _layout.Layout:
@@ -205,6 +207,12 @@ def _check_truncation(truncation: str | None) -> None:
 def _check_side(truncation_side: str | None) -> None:
     if truncation_side not in (None, "left", "right"):
         raise ValueError(f'truncation_side is "left" or "right", not {truncation_side!r}')
+
+
+def _has_types(config: dict[str, Any]) -> bool:
+    """Whether a folder's model has more than one type, so that those of second texts are something to it. Without a config.json it may."""
+    kind, types = config.get("model_type"), config.get("type_vocab_size")
+    return kind == "bert" or kind not in ("distilbert", "mpnet") and (not isinstance(types, int) or types > 1)
 
 
 def _tokenizer(given, runtime) -> Tokenizer:

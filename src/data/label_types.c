@@ -17,9 +17,7 @@ static int take_class(brim_label_taker *taker, const brim_label_source *source, 
   int32_t id = 0;
   if (source->list)
     return brim_error_at(err, BRIM_E_FORMAT, source->file, source->line, -1,
-                         taker->known
-                             ? "the label is a list, but a row has one of the known classes: give one label"
-                             : "the label is a list, but classification has one class a row: choose the task multi-label");
+                         "the label is a list, but classification has one class a row: lists are for the task multi-label");
   if (!taker->known) {
     BRIM_TRY(brim_label_taker_kind(taker, &label, source, err));
     return brim_label_taker_class(taker, &label, source, err);

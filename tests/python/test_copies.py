@@ -61,7 +61,7 @@ def kinds():
         "classes with other names": (lambda: brim.Dataset.of(list(zip(TEXTS, [0, 1] * 4)), TOKENIZER, labelled=True, labels={0: "neg", 1: "pos"}), {}),
         "labels that are none": (lambda: of_texts(labels=["a", "b", None, "b"] * 2, missing_label="skip"), {}),
         "values": (lambda: of_texts(labels=scores), {}),
-        "several values": (lambda: of_texts(labels=[[one, 1 - one] for one in scores]), {}),
+        "several values": (lambda: of_texts(labels=[[one, 1 - one] for one in scores], task="regression"), {}),
         "several labels": (lambda: of_texts(labels=[["a"], [], ["a", "b"], ["c"]] * 2), {}),
         "pairs": (lambda: of_texts([one for one, _ in PAIRS], pairs=[two for _, two in PAIRS], labels=NAMES), {}),
         "words": (of_words, {}),

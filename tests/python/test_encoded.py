@@ -78,7 +78,7 @@ class Encoded(unittest.TestCase):
                     found = swept.outcome(lambda: Training(rows, kind)(labels=names, max_steps=1)[0].model.labels.names)
                     with self.subTest(kind, rows=rows, names=names):
                         if rows == "multi_label" and kind in ("file", "stream"):  # names alone are of classes, where nothing is read before
-                            self.assertRegex(str(found.error), "the label is a list, but classification has one class a row: choose the task multi-label")
+                            self.assertRegex(str(found.error), "the label is a list, but classification has one class a row: lists are for the task multi-label")
                             continue
                         self.assertTrue(found.value == names or names is not own and swept.is_line(found.error) and re.search("label", str(found.error)), found)
 

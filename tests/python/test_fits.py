@@ -142,7 +142,7 @@ class Asked(unittest.TestCase):
                                             (run, file, {"output": run, "resume": True}, "is the run's own"),
                                             (MODEL, run / "predictions.csv", {"output": run, "overwrite": True}, r"predictions.csv in it is also an input \(train\)"),
                                             (MODEL, file, {"profile": HERE / "trace.csv"}, r"is also an input \(train\)"),
-                                            (MODEL, TWO, {"eval": str(file), "profile": file}, r"is also an input \(own\)"),
+                                            (MODEL, TWO, {"eval": str(file), "profile": file}, r"is also an input \(eval\)"),
                                             (run, TWO, {"profile": run / "config.json"}, r"is also an input \(model\)"),
                                             (MODEL, file, {"tokenizer": run, "output": run, "overwrite": True}, "tokenizer .* is in output .*, which would be replaced"),
                                             (MODEL, file, {"output": HERE / "other", "cache": HERE / "other"}, "cache .* is in output"),

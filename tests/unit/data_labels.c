@@ -280,7 +280,8 @@ static void lists(void) {
             "classification or regression, or correct the labels",
             "a mixture");
   ok_string(LISTS(CLASSIFY, NULL, "a"),
-            "!5 f: line 1: the label is a list, but classification has one class a row: choose the task multi-label", "a list");
+            "!5 f: line 1: the label is a list, but classification has one class a row: lists are for the task multi-label",
+            "a list");
   ok_string(TAKE(MANY, NULL, "a||b"), "!5 f: line 1: label 2 of the list is empty: write a|b for two labels, not a||b",
             "an empty item");
 #define SHARE                                                                                                                    \
