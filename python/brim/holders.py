@@ -150,5 +150,8 @@ def as_list(rows: Any) -> Any:
 
 
 def _short(value: Any) -> str:
-    shown = " ".join(repr(value).splitlines())
+    try:
+        shown = " ".join(repr(value).splitlines())
+    except ValueError:  # a whole number of more digits than Python writes
+        shown = f"a number of {value.bit_length()} bits" if isinstance(value, int) else f"a {type(value).__name__}"
     return shown if len(shown) <= 60 else shown[:57] + "..."
