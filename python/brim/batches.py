@@ -5,7 +5,7 @@ import array
 import copy
 import hashlib
 import operator
-from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Sequence, SupportsIndex
 
 from . import _core, kinds as _kinds, runtime as _runtime
 from .errors import MismatchError, UsageError
@@ -308,10 +308,13 @@ class Plan:
     def __len__(self) -> int:
         return self._core.parts
 
-    def __getitem__(self, index: int) -> dict[str, Any]:
-        if index < 0:
-            index += len(self)
-        return self._core.part(self.rank, index)
+    def __getitem__(self, index: SupportsIndex) -> dict[str, Any]:
+        if isinstance(index, bool) or not hasattr(index, "__index__"):
+            raise TypeError(f"the number of a batch is needed, not {index!r:.60}")
+        at = operator.index(index)
+        if not -len(self) <= at < len(self):
+            raise IndexError(f"batch {at} of {len(self)} batches")
+        return self._core.part(self.rank, at % len(self))
 
     @property
     def steps(self) -> int:

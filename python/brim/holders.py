@@ -78,7 +78,7 @@ def _is_lazy(data: Any) -> bool:
 
 def is_one(data: Any) -> bool:
     """A text by itself, or what holds one value: its letters, or bytes, are no rows."""
-    return isinstance(data, (str, bytes, bytearray)) or getattr(data, "shape", None) == ()
+    return isinstance(data, (str, bytes, bytearray)) or isinstance(data, memoryview) and data.format in ("B", "b", "c") or getattr(data, "shape", None) == ()
 
 
 def one_as_list(data: Any) -> Any:
