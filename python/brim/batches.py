@@ -273,7 +273,7 @@ def digest(given: Any) -> str:
 
 
 def identity(options: Mapping[str, Any], rank: int, plan: Callable[[int], Plan], epoch: int, rows_for: Any) -> dict[str, Any]:
-    """What a state is of, beside the rows: all that decides which of them come when. What a function answers is known by the plan."""
+    """What a state is of, besides the rows: all that decides which of them come when. What a function answers is known by the plan."""
     said = {name: _plain(value) for name, value in options.items() if value is not None}
     return {**said, "rank": _plain(rank), **({} if rows_for is None else {"rows_for": f"{plan(epoch).ledger()['hash']:016x}"})}
 
@@ -384,7 +384,7 @@ class Batches:
         return {**self.__dict__, "_planned": None}  # planned again where it is needed
 
     def __copy__(self) -> Batches:
-        """With a place of its own, as ``copy.deepcopy`` has it."""
+        """With its own place, as ``copy.deepcopy`` has it."""
         made, running = object.__new__(type(self)), self._running
         made.__dict__.update(self.__getstate__())
         if running is not None:

@@ -327,7 +327,7 @@ class BatchSampler(_data.Sampler[list[int]]):
         return {**identity(options, self.rank, self._plan, epoch, rows_for), "rows": len(self.lengths), "lengths": self._measured}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """The next ``iter`` goes on there. A state of other lengths or options is a MismatchError that names what differs."""
+        """The next ``iter`` continues there. A state of other lengths or options is a MismatchError that names what differs."""
         if not isinstance(state, dict) or state.get("version") != 2 or not {"epoch", "batch", "of"} <= state.keys() or not isinstance(state["of"], dict):
             raise MismatchError(f"{state!r:.60} is no state of a BatchSampler of this version")
         refuse_other(state["of"], self._identity(saved_number("epoch", state["epoch"])))

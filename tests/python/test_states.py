@@ -1,4 +1,4 @@
-"""A state goes on where it was saved, or is refused: with every argument that decides which rows come when, of batches, streams, samplers and loaders."""
+"""A state continues where it was saved, or is refused: with every argument that decides which rows come when, of batches, streams, samplers and loaders."""
 import copy
 import importlib.util
 import inspect
@@ -136,7 +136,7 @@ class States(unittest.TestCase):
         files()
         source = stream()
         taken(source, 3)
-        state, want = source.state_dict(), taken(source, 12)  # an endless one goes on
+        state, want = source.state_dict(), taken(source, 12)  # an endless one continues
         parts = []
         for rank in range(2):
             part = stream(rank=rank, world_size=2)
@@ -173,7 +173,7 @@ class States(unittest.TestCase):
                 wrong.load_state_dict(state if isinstance(wrong, brim.torch.DataLoader) else {"source": state, "index": 1})
 
     def test_copies(self):
-        """a copy in the middle of a pass has a place of its own"""
+        """a copy in the middle of a pass has its own place"""
         rows = brim.Dataset.from_texts(TEXTS, TOKENIZER)
         for copied in (copy.copy, copy.deepcopy):
             batches = rows.batches(batch_size=4)
