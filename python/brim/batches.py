@@ -1,13 +1,17 @@
 """Plans and batches: which rows go together, epoch after epoch."""
 from __future__ import annotations
 
+import array
+import copy
+import hashlib
 import operator
-from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Sequence, SupportsIndex
 
 from . import _core, kinds as _kinds, runtime as _runtime
 from .errors import MismatchError, UsageError
 from .layout import Layout
 from .options import MOST, of_batches, seed as _seed, whole
+from .plain import _plain
 
 if TYPE_CHECKING:
     from .dataset import Dataset
@@ -258,6 +262,29 @@ def counts(name: str, given: Any) -> Any:
     return given
 
 
+def digest(given: Any) -> str:
+    """Of whole numbers of rows, by which a state knows them again; of a dataset those of its texts."""
+    texts = getattr(given, "text_lengths", None)
+    hashed = hashlib.blake2b(digest_size=8)
+    for numbers in (given,) if texts is None else (texts, given.firsts or ()):
+        listed = numbers.tolist() if hasattr(numbers, "tolist") else numbers
+        hashed.update(array.array("q", map(operator.index, listed)).tobytes() + b"|")
+    return hashed.hexdigest()
+
+
+def identity(options: Mapping[str, Any], rank: int, plan: Callable[[int], Plan], epoch: int, rows_for: Any) -> dict[str, Any]:
+    """What a state is of, besides the rows: all that decides which of them come when. What a function answers is known by the plan."""
+    said = {name: _plain(value) for name, value in options.items() if value is not None}
+    return {**said, "rank": _plain(rank), **({} if rows_for is None else {"rows_for": f"{plan(epoch).ledger()['hash']:016x}"})}
+
+
+def refuse_other(its: Mapping[str, Any], mine: Mapping[str, Any]) -> None:
+    """A state of other data or options, by what differs."""
+    for name in sorted({*mine, *its}, key=str):
+        if mine.get(name) != its.get(name):
+            raise MismatchError(f"the state was saved with {name!s:.60} {its.get(name)!r:.60}, and it is {mine.get(name)!r:.60} here")
+
+
 class Plan:
     """The batches of one epoch, from lengths alone: a pure function of (lengths, options, epoch), equal on every rank. lengths: tokens of
     each row, int32, or a dataset, of which some rows may have several texts.
@@ -281,10 +308,13 @@ class Plan:
     def __len__(self) -> int:
         return self._core.parts
 
-    def __getitem__(self, index: int) -> dict[str, Any]:
-        if index < 0:
-            index += len(self)
-        return self._core.part(self.rank, index)
+    def __getitem__(self, index: SupportsIndex) -> dict[str, Any]:
+        if isinstance(index, bool) or not hasattr(index, "__index__"):
+            raise TypeError(f"the number of a batch is needed, not {index!r:.60}")
+        at = operator.index(index)
+        if not -len(self) <= at < len(self):
+            raise IndexError(f"batch {at} of {len(self)} batches")
+        return self._core.part(self.rank, at % len(self))
 
     @property
     def steps(self) -> int:
@@ -334,6 +364,7 @@ class Batches:
         _rank(rank, world_size)
         self.dataset, self.rank, self._rows_for = dataset, rank, rows_for
         self._key = key
+        self._keyed: str | None = None  # its digest, once a state asked for it
         self._options = {"batching": batching, "padding": padding, "batch_size": batch_size, "max_tokens": max_tokens,
                          "max_rows": max_rows, "max_length": max_length, "seed": seed, "world_size": world_size,
                          "drop_last": drop_last, "pad_to_multiple_of": pad_to_multiple_of, "read_ahead": read_ahead,
@@ -351,6 +382,15 @@ class Batches:
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_planned": None}  # planned again where it is needed
+
+    def __copy__(self) -> Batches:
+        """With its own place, as ``copy.deepcopy`` has it."""
+        made, running = object.__new__(type(self)), self._running
+        made.__dict__.update(self.__getstate__())
+        if running is not None:
+            made._running = copy.copy(running)
+            made._running.batches = made
+        return made
 
     def plan(self, epoch: int) -> Plan:
         """The plan of an epoch."""
@@ -389,8 +429,11 @@ class Batches:
     def _multiple(self) -> int:
         return 0 if self._key is None else max(self._options["pad_to_multiple_of"] or 1, 1)
 
-    def _identity(self) -> dict[str, Any]:
-        return {**{k: v for k, v in self._options.items() if v is not None}, "rank": self.rank, "rows": len(self.dataset),
+    def _identity(self, epoch: int) -> dict[str, Any]:
+        if self._key is not None and self._keyed is None:
+            self._keyed = digest(self._key)
+        keyed = {} if self._keyed is None else {"key": self._keyed}
+        return {**identity(self._options, self.rank, self.plan, epoch, self._rows_for), **keyed, "rows": len(self.dataset),
                 "fingerprint": f"{self.dataset.fingerprint:016x}"}
 
     def state_dict(self) -> dict[str, Any]:
@@ -400,7 +443,7 @@ class Batches:
             epoch, batch = running.epoch, running.index
         else:
             epoch, batch = self._epoch, self._start
-        return {"version": _STATE_VERSION, "epoch": epoch, "batch": batch, "of": self._identity()}
+        return {"version": _STATE_VERSION, "epoch": epoch, "batch": batch, "of": self._identity(epoch)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The next ``iter()`` goes on there. A state of other data or options is a MismatchError that names what differs."""
@@ -408,10 +451,7 @@ class Batches:
             raise MismatchError(f"{state!r:.60} is no state of batches")
         if state.get("version") != _STATE_VERSION:
             raise MismatchError(f"the state has version {state.get('version')!r}; this brim reads {_STATE_VERSION}")
-        mine, its = self._identity(), state["of"]
-        for name in sorted(set(mine) | set(its)):
-            if mine.get(name) != its.get(name):
-                raise MismatchError(f"the state was saved with {name} {its.get(name)!r}, and it is {mine.get(name)!r} here")
+        refuse_other(state["of"], self._identity(saved_number("epoch", state["epoch"])))
         (self._epoch, self._start), self._running = saved_place(state, self.plan), None
 
 

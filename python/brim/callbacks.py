@@ -10,7 +10,7 @@ import json
 import os
 from typing import Any, Callable, Iterator, Sequence
 
-from . import _core, shapes as _shapes
+from . import _core, holders as _holders, shapes as _shapes
 from .errors import Request, UsageError
 
 #: Called with a kind and its fields, as log.jsonl has them; a Request (STOP, EVALUATE, SAVE) asks for something.
@@ -61,6 +61,24 @@ class Predictions:
 _FIELDS = {"event", "step", "epoch", "name", "averaged", "rows", "tokens", "slots", "seconds", "loss"}
 
 
+def _metric_name(key: Any) -> str:
+    name = str(key).removeprefix("eval_")
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"compute_metrics: the name {key!r:.60} holds half a character (a lone surrogate), which no file can have: give another name") from None
+    if "\0" in name:
+        raise UsageError(f"compute_metrics: the name {key!r:.60} holds a NUL: give another name")
+    return name
+
+
+def _metric(name: Any, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError, RuntimeError):  # the last is torch's, of several numbers
+        raise TypeError(f"compute_metrics: {name!r:.60} is {_holders._short(value)}, and a number is needed") from None
+
+
 def measured(compute_metrics: Callable[[Predictions], dict[str, Any]] | None):
     """The function as the library calls it: its metrics as pairs."""
     if compute_metrics is None:
@@ -75,11 +93,7 @@ def measured(compute_metrics: Callable[[Predictions], dict[str, Any]] | None):
         taken = next((key for key in found if str(key).removeprefix("eval_") in _FIELDS), None)
         if taken is not None:
             raise UsageError(f'compute_metrics: "{taken}" is what the event of an evaluation has besides metrics: give another name')
-        try:
-            return [(str(key).removeprefix("eval_"), float(value)) for key, value in found.items()]
-        except (TypeError, ValueError):
-            wrong = next(key for key, value in found.items() if not hasattr(value, "__float__"))
-            raise TypeError(f"compute_metrics: {wrong!r} is {found[wrong]!r:.60}, and a number is needed") from None
+        return [(_metric_name(key), _metric(key, value)) for key, value in found.items()]
 
     return measure
 

@@ -194,7 +194,7 @@ class Dataset:
             need_label = numbering is None and format != "txt" and not all(_files.plain_name(p).endswith(".txt") or p == "-" for p in paths)
         options = {"max_length": max_length, "task": task, "need_label": need_label, "text_column": text_column,
                    "pair_column": pair_column, "label_column": label_column, "format": format, "no_header": not header,
-                   "min_chars": min_chars, "skip_damaged": skip_damaged, "skip_unlabelled": _skips(missing_label), "delimiter": delimiter, "cache": None if cache is None else os.fsencode(cache),
+                   "min_chars": min_chars, "skip_damaged": skip_damaged, "skip_unlabelled": _skips(missing_label), "delimiter": delimiter, "cache": None if cache is None else _files.path_bytes(cache),
                    "truncation": truncation, "no_special_tokens": not special_tokens, "quote": quote, "max_record": max_record,
                    "truncation_side": truncation_side, **_windows(windows, max_windows, numbering, max_length), "text_columns": None if text_columns is None else [str(name) for name in text_columns],
                    "seen_columns": text_columns is not None and not isinstance(text_columns, _holders.Found), "least_columns": least_columns, "most_texts": most_texts, "paired": paired, "numbering": numbering, "blocks": _blocks.of_files(blocks),

@@ -47,12 +47,19 @@ def from_here(path: str) -> str:
 
 def encoded(paths: Iterable[Any]) -> list[bytes]:
     """As the system has them, also those that are not UTF-8."""
-    return [os.fsencode(path) for path in paths]
+    return [path_bytes(path) for path in paths]
+
+
+def path_bytes(path: Any) -> bytes:
+    try:
+        return os.fsencode(path)
+    except UnicodeEncodeError:
+        raise UsageError(f"{path!r:.60} holds half a character (a lone surrogate), which the name of no file has") from None
 
 
 def shown(path: Any) -> str:
     """A path in words and pages: what is not UTF-8 in it becomes U+FFFD."""
-    return os.fsencode(path).decode("utf-8", "replace")
+    return path_bytes(path).decode("utf-8", "replace")
 
 
 def is_files(data: Any) -> bool:

@@ -78,7 +78,7 @@ def _is_lazy(data: Any) -> bool:
 
 def is_one(data: Any) -> bool:
     """A text by itself, or what holds one value: its letters, or bytes, are no rows."""
-    return isinstance(data, (str, bytes, bytearray)) or getattr(data, "shape", None) == ()
+    return isinstance(data, (str, bytes, bytearray)) or isinstance(data, memoryview) and data.format in ("B", "b", "c") or getattr(data, "shape", None) == ()
 
 
 def one_as_list(data: Any) -> Any:
@@ -150,5 +150,8 @@ def as_list(rows: Any) -> Any:
 
 
 def _short(value: Any) -> str:
-    shown = " ".join(repr(value).splitlines())
+    try:
+        shown = " ".join(repr(value).splitlines())
+    except ValueError:  # a whole number of more digits than Python writes
+        shown = f"a number of {value.bit_length()} bits" if isinstance(value, int) else f"a {type(value).__name__}"
     return shown if len(shown) <= 60 else shown[:57] + "..."

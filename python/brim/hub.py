@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from . import _core, runtime as _runtime
+from . import _core, files as _files, runtime as _runtime
 from .errors import FileError, NotFoundError
 
 _BESIDE = {"config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.txt", "vocab.json",
@@ -77,7 +77,7 @@ def folder(name: str | os.PathLike[str], *, revision: str | None = None, tokeniz
     if not tokenizer:
         _refuse_unfinished(name)
     try:
-        return _core.hub_find(runtime, os.fsencode(name), revision, tokenizer)
+        return _core.hub_find(runtime, _files.path_bytes(name), revision, tokenizer)
     except FileError as missing:
         if _offline():
             raise NotFoundError(f"{missing} (HF_HUB_OFFLINE is set)") from None
@@ -88,7 +88,7 @@ def folder(name: str | os.PathLike[str], *, revision: str | None = None, tokeniz
         except Exception as error:  # whatever the network and its library raise
             why = str(error).strip().partition("\n")[0] or type(error).__name__
             raise NotFoundError(f"{missing}; fetching it failed: {why}") from error
-    return _core.hub_find(runtime, os.fsencode(name), revision, tokenizer)
+    return _core.hub_find(runtime, _files.path_bytes(name), revision, tokenizer)
 
 
 @contextlib.contextmanager

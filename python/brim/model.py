@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, NamedTuple,
 from . import (_core, device as _device, embedding as _embedding, files as _files, holders as _holders, hub as _hub, kinds as _kinds, options as _options,
                pairs as _pairs, progress as _progress, rows as _rows, runtime as _runtime, shapes as _shapes)
 from .dataset import Dataset, Files, refuse_encoded
-from .errors import FormatError, MismatchError, UnsupportedError, UsageError
+from .errors import CellError, FormatError, MismatchError, UnsupportedError, UsageError
 from .judged import Evaluation, add_texts
 from .keywords import AnswerOptions, ComputeOptions, PredictOptions
 from .labels import Labels, _labels, kept, natural
@@ -216,7 +216,7 @@ class Model:
         sentence-transformers reads. transformers opens it. Files of another model or tokenizer that would be read with this one, and links
         that it would be written through, are refused before anything is written; a link in a file's place is replaced, with a warning."""
         self._refuse_unkept()
-        _of_saved(*self._core.save(os.fsencode(folder), self.tokenizer._core, self._cut_at or 0, *(self._windowing or (0, 0))))
+        _of_saved(*self._core.save(_files.path_bytes(folder), self.tokenizer._core, self._cut_at or 0, *(self._windowing or (0, 0))))
         _of_readme(os.fsdecode(folder))
 
     def _has_unkept(self) -> bool:
@@ -276,6 +276,8 @@ class Model:
 
     def _dataset(self, data, *, labelled: bool, max_length: int | None, reading: dict[str, Any], **columns) -> Dataset:
         _holders.refuse_batches(data)
+        if isinstance(data, (bytearray, memoryview)):
+            raise CellError(f"a text is a str or bytes, not {_holders._short(data)}: give bytes(data), or a list of texts")
         refuse_encoded(data, max_length=max_length, **columns, **reading)
         if max_length is not None:
             whole("max_length", max_length, 1)

@@ -48,7 +48,7 @@ def check(runtime, output: str | None, files: Iterable[str], inputs: Iterable[tu
     paths += [("run", "output", output)] if output is not None else []
     paths += [("writes", name, path) for name, path in files]
     for _, name, path in paths:
-        if "\0" in os.fsdecode(path):
+        if b"\0" in _files.path_bytes(path):
             raise UsageError(f"{name}: the path {path!r:.80} holds a NUL")
     _core.check_outputs(runtime, paths, resume)
     for name, path in files:

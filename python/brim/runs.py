@@ -70,7 +70,7 @@ def _prepared(model, output, seed, limit, options) -> tuple[dict[str, Any], dict
     if plan.get("batch_size") is None:
         plan["batch_size"] = 0 if plan.get("max_tokens") else 16
     rest = {k: v for k, v in options.items() if k not in _options.PLAN}
-    rest |= {"seed": seed, "output": None if output is None else os.fsencode(output),
+    rest |= {"seed": seed, "output": None if output is None else _files.path_bytes(output),
              "class_weights": _options.class_weights(rest.get("class_weights"), model.labels),
              "memory_limit": _options.memory(rest.get("memory_limit"))}
     return plan, rest
@@ -104,7 +104,7 @@ def run(model, rows, evals, output, seed, limit, told, options, sources, tokeniz
     texts = lambda: keep_texts(model._runtime, result.output, sources, tokenizer, columns) if result.output and evals and writes else []
     try:
         found = _core.train(model._core, cuts._core, rows._core, [(n, d._core) for n, d in evals], plan, rest, listen,
-                            told.measure, told.trace and os.fsencode(told.trace), told.profile is True, "none" in told.reports)
+                            told.measure, told.trace and _files.path_bytes(told.trace), told.profile is True, "none" in told.reports)
     except (Cancelled, KeyboardInterrupt):
         if result.losses:  # what was stopped keeps them too
             model._trained_on(rows, limit, cuts)

@@ -202,7 +202,7 @@ class TextClassifier(ClassifierMixin, _Estimator):
         check_classification_targets(targets)
         classes = _np.unique(targets)
         if len(classes) < 2:
-            raise ValueError(f"y has one class only, {classes[0]!r}: two are needed" if len(classes) else "y has no rows")
+            raise ValueError(f"y has one class only, {classes.tolist()[0]!r}: two are needed" if len(classes) else "y has no rows")
         values = classes.tolist()
         plain = all(isinstance(value, int) for value in values)
         label = (lambda value: value) if plain else str

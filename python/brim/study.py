@@ -309,7 +309,7 @@ class FoldsResult(_Paged):
     averages: list[dict[str, Any]] = field(default_factory=list)  #: name, logits and metrics of each evaluation set, by all folds' models together
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{name} {_number(value)}" for name, value in self.metrics.items() if isinstance(value, float) and name != "seconds")
+        shown = ", ".join(f"{name} {_number(value) or 'undefined'}" for name, value in self.metrics.items() if isinstance(value, float) and name != "seconds")
         return f"FoldsResult({len(self.folds)} folds, {len(self.fold):,} rows, {shown})"
 
     def _page(self) -> tuple[str, list[Any]]:

@@ -1,6 +1,7 @@
 """Tables of any library, and dicts of columns: which columns are meant, and what they hold."""
 from __future__ import annotations
 
+import decimal
 import importlib
 import json
 import numbers
@@ -162,6 +163,22 @@ def _is_list(table: Any, column: str) -> bool:
     return str(kind).lower().startswith(("list", "large_list", "fixed_size_list", "array"))
 
 
+def _by_value(table: Any, column: str) -> bool:
+    """Bytes, of which each is looked at whether it is UTF-8, and decimals of fixed point: taken as lists of them are."""
+    schema = getattr(table, "schema", None)
+    if schema is None:  # pandas, of which _in_arrow says it
+        return False
+    kind = str(schema.field(column).type if hasattr(schema, "field") else schema[column]).lower()
+    return kind.removeprefix("dictionary<values=").startswith(("binary", "large_binary", "fixed_size_binary", "decimal"))
+
+
+def _whole(values: list) -> list:
+    """Decimals of which none has digits after the point are whole numbers."""
+    if all(one is None or isinstance(one, decimal.Decimal) and one.is_finite() and one.as_tuple().exponent >= 0 for one in values):
+        return [None if one is None else int(one) for one in values]
+    return values
+
+
 def _column_names(data: Any) -> list[str] | None:
     """None: a stream of Arrow that does not say before it is read."""
     for name in ("column_names", "columns"):
@@ -197,7 +214,9 @@ def of_table(data: Any, text=None, pair=None, label=None, labelled: bool | None 
     nothing = bool(pair and _holds_nothing(data, pair))
     if nothing and not asked:  # as of_lists has it
         pair, wanted = None, [n for n in (text, label) if n]
-    if hasattr(data, "__arrow_c_stream__") and not (nothing and asked) and not (label and _is_list(data, label)):
+    if any(_by_value(data, name) for name in wanted):
+        data = data.read_all() if hasattr(data, "read_all") else data
+    elif hasattr(data, "__arrow_c_stream__") and not (nothing and asked) and not (label and _is_list(data, label)):
         try:
             if hasattr(data, "iloc"):
                 if not all(_in_arrow(data[_own(data, name)]) for name in wanted):
@@ -215,6 +234,8 @@ def of_table(data: Any, text=None, pair=None, label=None, labelled: bool | None 
             if not hasattr(data, "iloc"):
                 raise
     lists = [_values(data, n) if n else None for n in (text, pair, label)]
+    if label and _by_value(data, label):
+        lists[2] = _whole(lists[2])
     return of_lists(*lists, names=classes, asked=asked) if numbered else of_lists(*lists, asked=asked)._replace(names=classes)
 
 

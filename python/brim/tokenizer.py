@@ -156,7 +156,7 @@ class Tokenizer:
         return self._core.token_id(token)
 
     def id_to_token(self, id: int) -> str | None:
-        return self._core.token(id)
+        return self._core.token(whole("id", id))
 
     def special_tokens_to_add(self, pair: bool = False) -> int:
         """How many special tokens a text (or a pair) gets."""
@@ -192,6 +192,8 @@ class Tokenizer:
     def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = True) -> str:
         """The text of ids, as the file's decoder says, and clean_up_tokenization_spaces of tokenizer_config.json."""
         _kinds.check(Tokenizer.decode, locals())
+        if not hasattr(ids, "__iter__") and not hasattr(ids, "__len__") or isinstance(ids, str):
+            raise TypeError(f"ids: a list of whole numbers is needed, not {ids!r:.60}")
         return self._core.decode(ids, skip_special_tokens)
 
     def save(self, folder: str | os.PathLike[str]) -> None:

@@ -17,7 +17,7 @@ import torch as _torch
 import torch.utils.data as _data
 
 from . import _core, layout as _layout
-from .batches import Batch, Batches, Plan, counts, restore_order, saved_number, saved_place
+from .batches import Batch, Batches, Plan, counts, digest, identity, refuse_other, restore_order, saved_number, saved_place
 from .feed import Stream
 from .errors import MismatchError
 from .layout import Layout
@@ -288,6 +288,7 @@ class BatchSampler(_data.Sampler[list[int]]):
         self._at = (0, 0)
         self._taken = 0
         self._planned: tuple[int, Plan] | None = None
+        self._measured: str | None = None  # digest of the lengths, once a state asked for it
         self._plan(0)
 
     def _plan(self, epoch: int) -> Plan:
@@ -316,13 +317,20 @@ class BatchSampler(_data.Sampler[list[int]]):
     def state_dict(self, taken: int | None = None) -> dict[str, Any]:
         """taken: batches of the running pass that were used; None: all that were asked for."""
         epoch, start = self._at
-        return {"version": 1, "epoch": epoch, "batch": start + (self._taken if taken is None else taken), "rows": len(self.lengths)}
+        return {"version": 2, "epoch": epoch, "batch": start + (self._taken if taken is None else taken), "of": self._identity(epoch)}
+
+    def _identity(self, epoch: int) -> dict[str, Any]:
+        if self._measured is None:
+            self._measured = digest(self.lengths)
+        options = {**Batches.__init__.__kwdefaults__, **{name: value for name, value in self._options.items() if value is not None}}
+        rows_for = options.pop("rows_for")
+        return {**identity(options, self.rank, self._plan, epoch, rows_for), "rows": len(self.lengths), "lengths": self._measured}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        if not isinstance(state, dict) or state.get("version") != 1 or not {"epoch", "batch", "rows"} <= state.keys():
+        """The next ``iter`` continues there. A state of other lengths or options is a MismatchError that names what differs."""
+        if not isinstance(state, dict) or state.get("version") != 2 or not {"epoch", "batch", "of"} <= state.keys() or not isinstance(state["of"], dict):
             raise MismatchError(f"{state!r:.60} is no state of a BatchSampler of this version")
-        if state["rows"] != len(self.lengths):
-            raise MismatchError(f"the state is for {state['rows']} rows, and there are {len(self.lengths)} here")
+        refuse_other(state["of"], self._identity(saved_number("epoch", state["epoch"])))
         self._at, self._taken = saved_place(state, self._plan), 0
         self._epoch, self._start = self._at
 

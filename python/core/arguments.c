@@ -3,6 +3,16 @@
 
 #include <string.h>
 
+void core_explain_unicode(PyObject *item) {
+  if (!PyErr_ExceptionMatches(PyExc_UnicodeError))
+    return;
+  PyErr_Clear();
+  PyErr_Format(PyExc_ValueError,
+               PyBytes_Check(item) ? "%.60R is not UTF-8: decode it first"
+                                   : "%.60R holds half a character (a lone surrogate), which no file can have",
+               item);
+}
+
 static bool set_text(PyObject *value, const char **at) {
   if (!PyUnicode_Check(value)) {
     PyErr_Format(PyExc_TypeError, "a str is needed, not %R", value);
@@ -10,6 +20,8 @@ static bool set_text(PyObject *value, const char **at) {
   }
   Py_ssize_t size;
   *at = PyUnicode_AsUTF8AndSize(value, &size);
+  if (!*at)
+    core_explain_unicode(value);
   if (*at && (Py_ssize_t)strlen(*at) != size) {
     PyErr_Format(PyExc_ValueError, "%R holds a NUL", value);
     return false;
@@ -189,6 +201,8 @@ bool core_text(PyObject *object, core_bytes *out) {
       return false;
     out->data = bytes;
     PyObject *text = PyUnicode_DecodeUTF8(bytes, out->size, "strict"); /* refused as a file would be */
+    if (!text)
+      core_explain_unicode(object);
     Py_XDECREF(text);
     return text != NULL;
   }
@@ -197,6 +211,8 @@ bool core_text(PyObject *object, core_bytes *out) {
     return false;
   }
   out->data = PyUnicode_AsUTF8AndSize(object, &out->size);
+  if (!out->data)
+    core_explain_unicode(object);
   return out->data != NULL;
 }
 

@@ -211,6 +211,7 @@ typedef struct core_bytes {
   bool list;         /* a label that is several: bytes, a NUL after each item */
   const char *forms; /* of a label: a brim_label_form for it, or for each item; NULL: BRIM_FORM_TEXT */
 } core_bytes;
+void core_explain_unicode(PyObject *item);         /* an exception of what is no UTF-8, in words */
 bool core_text(PyObject *object, core_bytes *out); /* str (UTF-8; lone surrogates are U+FFFD's business: refused) or bytes */
 
 /* ---- arrays ----------------------------------------------------------------------------------------------- */

@@ -58,17 +58,6 @@ static bool take_cell(core_column *column, Py_ssize_t row, Py_ssize_t rows, PyOb
   return PyList_Check(item) ? take_several(column, row, rows, item) : core_text(item, &column->rows[row]);
 }
 
-/* What is no UTF-8, in words. */
-static void explain(PyObject *item) {
-  if (!PyErr_ExceptionMatches(PyExc_UnicodeError))
-    return;
-  PyErr_Clear();
-  PyErr_Format(PyExc_ValueError,
-               PyBytes_Check(item) ? "%.60R is not UTF-8: decode it first"
-                                   : "%.60R holds half a character (a lone surrogate), which no file can have",
-               item);
-}
-
 static bool fill_list(core_state *state, core_column *column, PyObject *list, Py_ssize_t count, bool labels, Py_ssize_t first) {
   if (list == Py_None)
     return true;
@@ -84,7 +73,7 @@ static bool fill_list(core_state *state, core_column *column, PyObject *list, Py
   for (Py_ssize_t i = 0; i < count; i++) {
     PyObject *item = PyList_GetItem(list, i);
     if (!take_cell(column, i, count, item, labels)) {
-      explain(item);
+      core_explain_unicode(item);
       return core_fail_at(state, "row", first + i);
     }
   }

@@ -4,6 +4,7 @@ import collections
 import contextlib
 import copy
 import datetime
+import decimal
 import gc
 import importlib
 import json
@@ -54,6 +55,57 @@ class Edges(unittest.TestCase):
 
 
 class Steering(Edges):
+    def test_bytes_and_decimals(self):
+        """columns of bytes are texts as lists of them are, or the row that is no UTF-8 is named; decimals are the numbers that they are"""
+        pa, tokenizer = case.module("pyarrow"), brim.Tokenizer(HERE / "model")
+        texts = ["a good film", "bad", "plot"]
+        want = [row["input_ids"] for row in brim.Dataset.of(texts, tokenizer)]
+        pairs = [row["input_ids"] for row in brim.Dataset.of([(text, text) for text in texts], tokenizer, labelled=False)]
+        raw = pa.array([text.encode() for text in texts], pa.binary())
+        columns = [raw, raw.cast(pa.large_binary()), raw.dictionary_encode(), pa.chunked_array([raw.slice(0, 1), raw.slice(1)])]
+        for column in columns:
+            with self.subTest(column.type):
+                self.assertEqual([row["input_ids"] for row in brim.Dataset.of(pa.table({"text": column}), tokenizer)], want)
+                self.assertEqual([row["input_ids"] for row in brim.Dataset.of(pa.table({"text": column, "text_pair": column}), tokenizer)], pairs)
+        torn = pa.table({"text": pa.array([b"a", b"\xff"], pa.binary())})
+        self.assertRaisesRegex(brim.Error, "row 1: .*is not UTF-8", brim.Dataset.of, torn, tokenizer)
+        reader = pa.table({"text": raw}).to_reader()
+        self.assertEqual(len(brim.Dataset.from_arrow(reader, tokenizer)), 3)
+        of = lambda values, kind: brim.Dataset.of(pa.table({"text": texts, "label": pa.array([decimal.Decimal(value) for value in values], kind)}), tokenizer)
+        for kind in (pa.decimal128(12, 2), pa.decimal256(12, 2)):
+            values = of(["1.5", "0.25", "-2"], kind)
+            self.assertEqual(([row["labels"] for row in values], values.labels.names), ([1.5, 0.25, -2.0], None))
+        classes = of(["1", "0", "1"], pa.decimal128(38, 0))
+        self.assertEqual(([row["labels"] for row in classes], classes.labels.names, classes.labels.values), ([1, 0, 1], ["0", "1"], [0, 1]))
+        pl = case.module("polars")
+        frame = pl.DataFrame({"text": [text.encode() for text in texts], "label": [decimal.Decimal("1.5"), decimal.Decimal("2"), decimal.Decimal("3")]})
+        self.assertEqual([row["input_ids"] for row in brim.Dataset.of(frame, tokenizer)], want)
+        self.assertEqual([row["labels"] for row in brim.Dataset.of(frame, tokenizer)], [1.5, 2.0, 3.0])
+
+    def test_in_words(self):
+        """what is no text, no name and no number is refused in brim's words"""
+        tokenizer, model = brim.Tokenizer(HERE / "model"), brim.Model(HERE / "model", untrained=True)
+        rows, plan = [("good", "x"), ("bad", "y")] * 2, brim.Plan([3, 4, 5], batch_size=2)
+        for call, line in ((lambda: tokenizer.encode("\ud800x"), "half a character"), (lambda: tokenizer.encode("a", "\ud800x"), "half a character"), (lambda: tokenizer.encode(b"\xff"), "is not UTF-8"),
+                           (lambda: tokenizer.token_to_id("\ud800"), "half a character"), (lambda: tokenizer.id_to_token("a"), "id: a whole number"), (lambda: tokenizer.decode(3), "ids: a list"),
+                           (lambda: brim.Dataset.of("\ud800x", tokenizer), "half a character"), (lambda: brim.Model("\ud800x"), "half a character"), (lambda: brim.data.stream("\ud800x", tokenizer), "half a character"),
+                           (lambda: model.save("\ud800x"), "half a character"), (lambda: brim.train(HERE / "model", rows, max_steps=1, output="\ud800x"), "half a character"), (lambda: brim.train(HERE / "model", rows, max_steps=1, text_column="\ud800"), "."),
+                           (lambda: model.predict(bytearray(b"abc")), "a text is a str or bytes, not bytearray"), (lambda: model.logits(memoryview(b"abc")), "a text is a str or bytes"), (lambda: model.embed(memoryview(b"abc")), "texts is one text"),
+                           (lambda: model.embed(None), "texts is None"), (lambda: model.embed(3), "give a list"), (lambda: plan["a"], "the number of a batch"), (lambda: plan[None], "the number of a batch"), (lambda: plan[0:1], "the number of a batch"),
+                           (lambda: brim.Model(b"model"), "model: a folder")):
+            with self.subTest(line), self.assertRaisesRegex((TypeError, ValueError), line) as found:
+                call()
+            self.assertNotIsInstance(found.exception, UnicodeError)
+        for at in (2, -3, 1 << 80):
+            self.assertRaisesRegex(IndexError, f"batch {at} of 2", plan.__getitem__, at)
+        self.assertEqual(plan[-1]["rows"].tolist(), plan[1]["rows"].tolist())
+        found = brim.train(HERE / "model", [(text, "xy"[at % 6 == 0]) for at, text in enumerate("abcdefghijkl")], folds=2, max_steps=1)
+        self.assertNotRegex(repr(found), r"\w (,|\))")
+        if importlib.util.find_spec("sklearn"):
+            from brim import sklearn
+
+            self.assertRaisesRegex(ValueError, "one class only, 'a':", sklearn.TextClassifier(str(HERE / "model")).fit, ["a", "b"], ["a", "a"])
+
     def test_names_of_others(self):
         """Names of columns, classes, sets and files do not steer the terminal that shows a note, an error or a table."""
         odd = "\x1b[31m\u202e\u2066\x9b"

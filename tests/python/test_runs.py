@@ -119,6 +119,15 @@ class Told(unittest.TestCase):
         with self.assertRaisesRegex(ZeroDivisionError, "."):
             brim.train(MODEL, TRAIN, eval=TEST, max_steps=1, compute_metrics=lambda p: {"x": 1 / 0})
 
+    def test_metrics_that_are_none(self):
+        """what is no number, or no name, is named in one line"""
+        numpy = case.module("numpy")
+        for metrics, line in (({"x": numpy.ones((3, 2))}, "'x' is array"), ({"x": [1.0]}, r"'x' is \[1.0\]"), ({"x": 10 ** 400}, "'x' is 1000"), ({"x": 10 ** 5000}, "'x' is a number of 16610 bits"),
+                              ({"x": "high"}, "'x' is 'high'"), ({"x": None}, "'x' is None"), ({"x\ud800": 1.0}, "half a character"), ({"x\0y": 1.0}, "NUL")):
+            with self.subTest(line), self.assertRaisesRegex((TypeError, brim.errors.UsageError), f"^compute_metrics: .*{line}") as found:
+                brim.train(MODEL, TRAIN, eval=TEST, max_steps=1, compute_metrics=lambda p: metrics)
+            self.assertNotIn("\n", str(found.exception))
+
     def test_requests(self):
         seen, answers = [], {1: brim.EVALUATE, 2: brim.SAVE, 3: [brim.SAVE, brim.EVALUATE], 4: brim.SAVE | brim.EVALUATE}
 
