@@ -68,12 +68,23 @@ static int read_texts(cli_call *cli, brim_judged *set, brim_error *err) {
   return status;
 }
 
+/* A run that is done, or keeps what it did, has its texts whenever it is asked to stop: they are read again. */
+static int read_texts_to_the_end(cli_call *cli, brim_judged *set, brim_error *err) {
+  const int status = read_texts(cli, set, err);
+  if (status != BRIM_E_CANCELLED)
+    return status;
+  brim_runtime_resume(cli->runtime);
+  const int again = read_texts(cli, set, err);
+  brim_runtime_cancel(cli->runtime); /* what follows hears of it */
+  return again;
+}
+
 void cli_views_close(cli_call *cli, bool ran) {
   int count = 0;
   brim_error err;
   brim_judged *sets = cli->views && ran ? brim_views_judged(cli->views, &count) : NULL;
   for (int i = 0; i < count; i++)
-    if (read_texts(cli, &sets[i], &err))
+    if (read_texts_to_the_end(cli, &sets[i], &err))
       cli_no_texts(cli, &err);
   brim_views_close(cli->views, ran);
   cli->views = NULL;

@@ -16,8 +16,10 @@ extern "C" {
 
 /* The formats:
  *  - csv: RFC 4180. A record ends at LF, CRLF or a lone CR outside quotes; line ends inside quotes are text and stay as they are.
- *    A quote inside an unquoted field is text. Empty lines are skipped. With BRIM_QUOTE_BACKSLASH a quote or a backslash inside
- *    quotes may have a backslash before it, which is left out, as Spark, MySQL and pandas (escapechar) write them.
+ *    A quote inside an unquoted field is text. Empty lines are skipped. With BRIM_QUOTE_BACKSLASH a quote, a
+ *    backslash, the delimiter or a line end (CR or LF) may have a backslash before it, inside quotes and outside, which is left
+ *    out and makes text of it, as Spark, MySQL and pandas (escapechar) write them; other backslashes are text. Spark escapes only
+ *    inside quotes: where its texts hold backslashes, have it write all in quotes (quoteAll).
  *  - tsv: columns between tabs, lines end at LF or CRLF, quotes are text; with the others the rules of csv with tabs. Empty lines
  *    are skipped.
  *  - jsonl: one object a line, or, where the file begins with [, one JSON array of objects. Text is a string; a label a string, a

@@ -50,7 +50,7 @@ static int add_name(names *n, const char *text, size_t length, int *at, brim_err
 /* What does not end within the head has no names here: who reads the rows says why. */
 static int read_table(brim_runtime *runtime, const brim_source_file *file, const char *bytes, size_t length, names *n,
                       brim_error *err) {
-  brim_csv_scan scan = {.runtime = runtime};
+  brim_csv_scan scan = {.runtime = runtime, .backslash = file->backslash};
   int at;
   char *decoded = brim_alloc(runtime, length + 1);
   int status = decoded ? BRIM_OK : BRIM_NOMEM(err);

@@ -20,11 +20,16 @@ int64_t brim_count_lines(const char *bytes, size_t length) {
   return lines;
 }
 
-static size_t decode_escaped(const char *from, const char *end, char *out) {
+/* Whether a backslash here is left out, for what it precedes is text: a quote, a backslash, the delimiter, a CR or an LF. */
+static bool is_escape(const char *at, const char *end, char delimiter) {
+  return end - at > 1 && *at == '\\' && (at[1] == '"' || at[1] == '\\' || at[1] == delimiter || at[1] == '\r' || at[1] == '\n');
+}
+
+static size_t decode_escaped(const brim_field_span *span, const char *from, const char *end, char *out) {
   char *to = out;
   while (from < end) {
-    bool pair = end - from > 1 && ((*from == '\\' && (from[1] == '"' || from[1] == '\\')) || (*from == '"' && from[1] == '"'));
-    from += pair;
+    const bool twice = span->quoted && end - from > 1 && *from == '"' && from[1] == '"';
+    from += twice || is_escape(from, end, span->delimiter);
     *to++ = *from++;
   }
   return (size_t)(to - out);
@@ -38,7 +43,7 @@ size_t brim_field_span_decode(const brim_field_span *span, const char *bytes, ch
     return span->length;
   }
   if (span->escaped)
-    return decode_escaped(from, end, out);
+    return decode_escaped(span, from, end, out);
   while (from < end) {
     const char *quote = memchr(from, '"', (size_t)(end - from));
     size_t piece = (size_t)((quote ? quote + 1 : end) - from);
@@ -82,11 +87,26 @@ static size_t find_end(const char *bytes, size_t at, size_t length, char delimit
   return at;
 }
 
+/* The same where a backslash makes text of it. A pair holds two bytes, so that what an odd run of backslashes precedes is text.
+ */
+static size_t find_bare_end(const char *bytes, size_t start, size_t length, char delimiter, bool *escaped) {
+  size_t at = start, run;
+  do {
+    at = find_end(bytes, at, length, delimiter);
+    for (run = 0; at - run > start && bytes[at - run - 1] == '\\';)
+      run++;
+  } while (at < length && run % 2 && ++at);
+  for (const char *from = bytes + start, *end = bytes + at;
+       !*escaped && from < end && (from = memchr(from, '\\', (size_t)(end - from))); from++)
+    *escaped = is_escape(from, end, delimiter);
+  return at;
+}
+
 /* The first quote at or after `from` that no backslash escapes, or NULL. A pair that the bytes cut may be one: it is no quote
  * yet. */
-static const char *find_quote(const char *bytes, size_t from, size_t length, bool *escaped) {
+static const char *find_quote(const char *bytes, size_t from, size_t length, char delimiter, bool *escaped) {
   while (from < length && bytes[from] != '"') {
-    bool pair = bytes[from] == '\\' && from + 1 < length && (bytes[from + 1] == '"' || bytes[from + 1] == '\\');
+    bool pair = is_escape(bytes + from, bytes + length, delimiter);
     *escaped |= pair;
     from += 1 + pair;
   }
@@ -95,16 +115,21 @@ static const char *find_quote(const char *bytes, size_t from, size_t length, boo
 
 /* Passes over a quoted field whose opening quote is at *at; *at gets the byte after its closing quote. At the end of the bytes
  * that is a guess, which the caller does not believe unless they are final: a second quote may follow. */
-static brim_csv_status quoted_field(brim_csv_scan *scan, const char *bytes, size_t length, bool final, size_t *at,
+static brim_csv_status quoted_field(brim_csv_scan *scan, const char *bytes, size_t length, bool final, char delimiter, size_t *at,
                                     brim_field_span *span) {
   size_t start = *at + 1, from = start;
   bool doubled = false, escaped = false;
   const char *quote;
-  while ((quote = scan->backslash ? find_quote(bytes, from, length, &escaped) : memchr(bytes + from, '"', length - from))) {
+  while ((quote = scan->backslash ? find_quote(bytes, from, length, delimiter, &escaped)
+                                  : memchr(bytes + from, '"', length - from))) {
     size_t q = (size_t)(quote - bytes);
     if (q + 1 == length || bytes[q + 1] != '"') {
-      *span = (brim_field_span){
-          .start = start, .length = q - start, .quoted = true, .doubled = doubled || escaped, .escaped = scan->backslash};
+      *span = (brim_field_span){.start = start,
+                                .length = q - start,
+                                .quoted = true,
+                                .doubled = doubled || escaped,
+                                .escaped = scan->backslash,
+                                .delimiter = delimiter};
       *at = q + 1;
       return BRIM_CSV_DONE;
     }
@@ -122,9 +147,15 @@ brim_csv_status brim_csv_scan_quoted(brim_csv_scan *scan, const char *bytes, siz
   for (;;) {
     brim_field_span span = {.start = at};
     if (at < length && bytes[at] == '"') {
-      brim_csv_status status = quoted_field(scan, bytes, length, final, &at, &span);
+      brim_csv_status status = quoted_field(scan, bytes, length, final, delimiter, &at, &span);
       if (status != BRIM_CSV_DONE)
         return status;
+      scan->lines += brim_count_lines(bytes + span.start, span.length);
+    } else if (scan->backslash) {
+      at = find_bare_end(bytes, at, length, delimiter, &span.doubled);
+      span.length = at - span.start;
+      span.escaped = true;
+      span.delimiter = delimiter;
       scan->lines += brim_count_lines(bytes + span.start, span.length);
     } else {
       at = find_end(bytes, at, length, delimiter);

@@ -15,8 +15,9 @@ typedef enum brim_csv_status {
 typedef struct brim_field_span {
   size_t start, length;
   bool quoted;
-  bool doubled; /* holds doubled or escaped quotes: brim_field_span_decode */
-  bool escaped; /* a backslash before a quote or a backslash belongs to it */
+  bool doubled;   /* holds doubled quotes or escapes: brim_field_span_decode */
+  bool escaped;   /* a backslash before a quote, a backslash, the delimiter or a line end belongs to it */
+  char delimiter; /* where escaped */
 } brim_field_span;
 
 typedef struct brim_csv_scan {
@@ -26,7 +27,7 @@ typedef struct brim_csv_scan {
   size_t used;   /* bytes of the record with its line end */
   int64_t lines; /* line ends in it */
   size_t fault;
-  bool backslash; /* of quoted fields: a quote after a backslash is text (brim_csv_scan_quoted) */
+  bool backslash; /* with brim_csv_scan_quoted: a quote, a delimiter or a line end after a backslash is text */
 } brim_csv_scan;
 
 void brim_csv_scan_free(brim_csv_scan *scan);
@@ -34,7 +35,8 @@ void brim_csv_scan_free(brim_csv_scan *scan);
 brim_csv_status brim_csv_scan_quoted(brim_csv_scan *scan, const char *bytes, size_t length, bool final, char delimiter);
 /* Quotes mean nothing (tsv): records end at LF or CRLF. */
 brim_csv_status brim_csv_scan_plain(brim_csv_scan *scan, const char *bytes, size_t length, bool final, char delimiter);
-/* Writes a span's text, doubled and escaped quotes made single; `out` has room for span->length bytes. Returns what it wrote. */
+/* Writes a span's text, doubled quotes made single and escapes left out; `out` has room for span->length bytes. Returns what it
+ * wrote. */
 size_t brim_field_span_decode(const brim_field_span *span, const char *bytes, char *out);
 /* An empty line: one empty field without quotes. */
 bool brim_csv_is_empty(const brim_csv_scan *scan);

@@ -13,7 +13,9 @@ bool brim_label_item_next(const brim_label_source *source, size_t *at, brim_labe
     return false;
   const char *from = source->text + *at, *end = memchr(from, source->list ? 0 : '|', source->length - *at);
   item->number = *at ? item->number + 1 : 0;
-  item->form = source->list && source->forms ? source->forms[item->number] : BRIM_FORM_TEXT;
+  item->form = source->list && source->forms                       ? source->forms[item->number]
+               : source->forms && *source->forms == BRIM_FORM_NAME ? BRIM_FORM_NAME
+                                                                   : BRIM_FORM_TEXT;
   item->text = from;
   item->length = end ? (size_t)(end - from) : source->length - *at;
   *at += item->length + 1;

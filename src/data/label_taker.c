@@ -39,8 +39,20 @@ static int refuse_mixture(const brim_label_taker *taker, const brim_label_text *
       numbers ? " (regression: they are values; classification: each number is a class)" : ", classification or regression");
 }
 
+/* A known name such as "x,y" with the label among its parts: names that were to be several. */
+static const char *find_joined(const brim_labels *known, const brim_label_text *label) {
+  for (int32_t i = 0; i < known->count; i++)
+    for (const char *part = known->names[i], *end = part; strchr(known->names[i], ',') && *end; part = end + 1) {
+      end = part + strcspn(part, ",");
+      if ((size_t)(end - part) == label->length && memcmp(part, label->text, label->length) == 0)
+        return known->names[i];
+    }
+  return NULL;
+}
+
 static int refuse_unknown(const brim_labels *known, const brim_label_text *label, const brim_label_source *at, brim_error *err) {
-  char names[256];
+  char names[256], hint[160] = "";
+  const char *joined = find_joined(known, label);
   size_t used = 0;
   names[0] = 0;
   for (int32_t i = 0; i < known->count; i++) {
@@ -51,8 +63,11 @@ static int refuse_unknown(const brim_labels *known, const brim_label_text *label
     }
     used += (size_t)brim_number_format(names + used, sizeof names - used, "%s%s", i ? ", " : "", known->names[i]);
   }
-  return brim_error_at(err, BRIM_E_MISMATCH, at->file, at->line, -1, "label \"%.*s\" is not among the %d known labels: %s",
-                       brim_label_shown(label->text, label->length, 60), label->text, (int)known->count, names);
+  if (joined)
+    brim_number_format(hint, sizeof hint, "; \"%.*s\" is one name: give each label by itself (--labels A --labels B)",
+                       brim_label_shown(joined, strlen(joined), 60), joined);
+  return brim_error_at(err, BRIM_E_MISMATCH, at->file, at->line, -1, "label \"%.*s\" is not among the %d known labels: %s%s",
+                       brim_label_shown(label->text, label->length, 60), label->text, (int)known->count, names, hint);
 }
 
 /* ---- taking labels ---------------------------------------------------------------------------------------- */

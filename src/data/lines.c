@@ -135,6 +135,8 @@ static int check_text_item(const brim_reader *reader, const brim_slot *slot, con
                                 slot_name(slot), brim_json_kind_name(item->kind));
 }
 
+#define SPANS ": if these are spans of characters, such as [0, 3, \"PER\"], write the words with a tag for each (--task tokens)"
+
 /* The items of an array of labels, words or texts, a NUL after each. */
 static int take_list(brim_reader *reader, brim_slot *slot, brim_text *list, brim_error *err) {
   const bool texts = brim_reader_further(reader, slot) >= 0;
@@ -154,8 +156,8 @@ static int take_list(brim_reader *reader, brim_slot *slot, brim_text *list, brim
       BRIM_TRY(check_text_item(reader, slot, &item, err));
     if (!form || (form == BRIM_FORM_NONE && !labels && !texts))
       return brim_json_reader_error(&reader->json, item.byte, err, BRIM_E_FORMAT,
-                                    "\"%s\" holds %s where a string, a number or a boolean is expected", slot_name(slot),
-                                    brim_json_kind_name(item.kind));
+                                    "\"%s\" holds %s where a string, a number or a boolean is expected%s", slot_name(slot),
+                                    brim_json_kind_name(item.kind), labels && item.kind == BRIM_JSON_ARRAY ? SPANS : "");
     if (form == BRIM_FORM_BOOLEAN)
       brim_text_string(list, item.integer ? "true" : "false");
     else if (form != BRIM_FORM_NONE && memchr(item.text, 0, item.length))
@@ -321,6 +323,11 @@ static bool next_is_array(const brim_json_reader *json) {
   return found == 2;
 }
 
+/* The listed keys of an object as Label Studio exports it in full. */
+static bool is_export(const brim_text *keys) {
+  return keys->length && strstr(keys->data, "\"data\"") && strstr(keys->data, "\"annotations\"");
+}
+
 /* The keys of the present line, for a message. *rows: the first whose value is an array, NULL if there is none; to be released.
  */
 static int list_keys(brim_reader *reader, brim_text *out, char **rows, brim_error *err) {
@@ -366,7 +373,12 @@ static int no_such_value(brim_reader *reader, const brim_slot *slot, brim_error 
   int status = list_keys(reader, &keys, &rows, err);
   const bool words = reader->words || (keys.length && strstr(keys.data, "\"tokens\"")); /* whose lists are no rows */
   const bool has_text = slot == &reader->slots[BRIM_SLOT_LABEL] && reader->slots[BRIM_SLOT_TEXT].bytes; /* it is a row */
-  if (status == BRIM_OK && rows && !words && !has_text && reader->row == reader->first_row)
+  if (status == BRIM_OK && is_export(&keys) && !words && !has_text)
+    status = brim_reader_fault(reader, err, reader->line, 0,
+                               "there is no \"%s\" in this object; it has %s, as Label Studio's full export: export JSON_MIN or "
+                               "CSV, which have a text and its label in a row",
+                               slot->name, keys.data);
+  else if (status == BRIM_OK && rows && !words && !has_text && reader->row == reader->first_row)
     status = brim_reader_fault(reader, err, reader->line, 0,
                                "there is no \"%s\" in this object; if its \"%s\" are the rows, write one on each line: jq -c "
                                "'.\"%s\"[]' %s > rows.jsonl",

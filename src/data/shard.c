@@ -43,15 +43,27 @@ typedef struct sharder {
 
 /* ---- filling ---------------------------------------------------------------------------------------------- */
 
-/* A line end after bytes that lack one. */
-static void end_line(brim_text *text, bool lone_cr) {
-  char last = text->length ? text->data[text->length - 1] : '\n';
-  if (last != '\n' && !(lone_cr && last == '\r'))
-    brim_text_append(text, "\n", 1);
-}
-
 static bool is_quoted_table(const brim_source_file *file) {
   return (file->format == BRIM_FORMAT_CSV || file->format == BRIM_FORMAT_TSV) && file->quoted;
+}
+
+/* Whether an odd run of backslashes ends there: the next byte would be text. */
+static bool is_escaped(const brim_text *text, size_t length) {
+  size_t run = 0;
+  while (run < length && text->data[length - run - 1] == '\\')
+    run++;
+  return run % 2;
+}
+
+/* A line end after bytes that lack one. One that a backslash precedes is text, and a last backslash is not to make it text. */
+static void end_line(brim_text *text, const brim_source_file *file) {
+  char last = text->length ? text->data[text->length - 1] : '\n';
+  const bool backslash = text->length && file->backslash;
+  const bool ended = last == '\n' || (last == '\r' && is_quoted_table(file));
+  if (backslash && is_escaped(text, text->length))
+    brim_text_append(text, "\\", 1);
+  if (!ended || (backslash && is_escaped(text, text->length - 1)))
+    brim_text_append(text, "\n", 1);
 }
 
 /* A file's records may join those before only if its header is theirs, whatever the line end. */
@@ -86,12 +98,12 @@ static int add_record(sharder *s, shard *out, const char *bytes, size_t length, 
   }
   if (out->records == 0 && s->header.length) {
     brim_text_append(&out->plain, s->header.data, s->header.length);
-    end_line(&out->plain, is_quoted_table(&reader->source.files[0]));
+    end_line(&out->plain, &reader->source.files[0]);
   }
   brim_text_append(&out->plain, bytes, length);
   if (length == 0)
     brim_text_append(&out->plain, "\n", 1); /* an empty line is an empty text */
-  end_line(&out->plain, is_quoted_table(&reader->source.files[reader->file]));
+  end_line(&out->plain, &reader->source.files[reader->file]);
   out->records++;
   return brim_text_status(&out->plain, err);
 }

@@ -47,6 +47,13 @@ double brim_memory_said(uint64_t bytes) {
   return ceil((double)bytes / 1e5) / 10;
 }
 
+/* The process's resident memory, which `held` begins with, is not quite the same each time: a limit as it is said is one that the
+ * next run fits into. */
+double brim_memory_advised(const brim_memory_question *q, uint64_t bytes) {
+  const uint64_t most = 16000000, share = q->held / 20;
+  return brim_memory_said(bytes + (share < most ? share : most));
+}
+
 /* Training alone. */
 static uint64_t needed_to_train(const brim_memory_question *q, const brim_model_limits *train) {
   const brim_model_limits none = {0};
@@ -59,8 +66,9 @@ static int refuse(const brim_memory_question *q, brim_error *err) {
   shorter.max_length = least.max_length / 2 > 0 ? least.max_length / 2 : 1;
   shorter.max_slots = shorter.max_length;
   anew.checkpoint_activations = true;
-  const double needed = brim_memory_said(needed_to_train(q, &least)), again = brim_memory_said(needed_to_train(q, &anew)),
-               cut = brim_memory_said(needed_to_train(q, &shorter));
+  const double needed = brim_memory_advised(q, needed_to_train(q, &least)),
+               again = brim_memory_advised(q, needed_to_train(q, &anew)),
+               cut = brim_memory_advised(q, needed_to_train(q, &shorter));
   char advice[80] = "", length[80] = "";
   if (again < needed)
     snprintf(advice, sizeof advice, "checkpoint_activations (%.1f MB), ", again);
@@ -98,8 +106,8 @@ int brim_memory_check_eval(const brim_memory_question *q, brim_error *err) {
       err, BRIM_E_USAGE,
       "memory_limit: %.1f MB are too few to evaluate on \"%s\": its longest row, of %d tokens, takes %.1f MB by "
       "itself; max_length %lld would fit",
-      brim_memory_limit_said(q->limit), q->eval->name, (int)q->eval->longest, brim_memory_said(needed_for_row(q, q->eval->row)),
-      (long long)(low - low % q->eval->multiple));
+      brim_memory_limit_said(q->limit), q->eval->name, (int)q->eval->longest,
+      brim_memory_advised(q, needed_for_row(q, q->eval->row)), (long long)(low - low % q->eval->multiple));
 }
 
 int brim_memory_fit(const brim_memory_question *q, int64_t *slots, brim_error *err) {

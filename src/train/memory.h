@@ -36,6 +36,7 @@ typedef struct brim_memory_question {
  * so that it does where it is given as the limit. */
 double brim_memory_limit_said(uint64_t bytes);
 double brim_memory_said(uint64_t bytes);
+double brim_memory_advised(const brim_memory_question *question, uint64_t bytes);
 
 /* Bytes of the run, with training's parts at most this large. */
 uint64_t brim_memory_needed(const brim_memory_question *q, const brim_model_limits *train);

@@ -468,7 +468,7 @@ static int start_fit(brim_trainer *t, const brim_named_dataset *evals, int count
     return brim_error_set(err, BRIM_E_USAGE,
                           "memory_limit: this run needs %.1f MB; steps can be cut into smaller parts only with a "
                           "batch_size and rows in memory, so give a smaller max_tokens",
-                          brim_memory_said(needed));
+                          brim_memory_advised(&question, needed));
   }
   question.other = other_memory(t, evals, count, t->options.plan.slices > 0);
   int status = brim_memory_fit(&question, &t->options.plan.max_tokens, err);
@@ -479,7 +479,7 @@ static int start_fit(brim_trainer *t, const brim_named_dataset *evals, int count
         err, BRIM_E_USAGE,
         "memory_limit: this run needs %.1f MB, and %.1f MB do not hold each of its %d slices, which are computed "
         "whole: take more slices",
-        brim_memory_said(needed), brim_memory_limit_said(question.limit), (int)t->options.plan.slices);
+        brim_memory_advised(&question, needed), brim_memory_limit_said(question.limit), (int)t->options.plan.slices);
   return status;
 }
 

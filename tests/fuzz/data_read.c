@@ -1,6 +1,6 @@
-/* Readers on any bytes. The first byte says how: c csv, s csv with semicolons, t tsv, q tsv with quotes, j JSON lines or an
- * array, x text; in capitals without a header; the rest is the file. Records must be valid text in order, and from the place
- * before any of them a second reader must continue the same way. */
+/* Readers on any bytes. The first byte says how: c csv, s csv with semicolons, b with backslashes, t tsv, q tsv with quotes, j
+ * JSON lines or an array, x text; in capitals without a header; the rest is the file. Records must be valid text in order, and
+ * from the place before any of them a second reader must continue the same way. */
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -58,12 +58,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   char path[64];
   snprintf(path, sizeof path, "/dev/fd/%d", file);
   char kind = (char)(data[0] | 0x20);
-  brim_source_options options = {.format = kind == 'j'                  ? BRIM_FORMAT_JSONL
-                                           : kind == 'x'                ? BRIM_FORMAT_TXT
-                                           : kind == 'c' || kind == 's' ? BRIM_FORMAT_CSV
-                                                                        : BRIM_FORMAT_TSV,
+  brim_source_options options = {.format = kind == 'j'                                 ? BRIM_FORMAT_JSONL
+                                           : kind == 'x'                               ? BRIM_FORMAT_TXT
+                                           : kind == 'c' || kind == 's' || kind == 'b' ? BRIM_FORMAT_CSV
+                                                                                       : BRIM_FORMAT_TSV,
                                  .delimiter = kind == 's' ? ';' : 0,
-                                 .quote = kind == 'q' ? BRIM_QUOTE_CSV : BRIM_QUOTE_AUTO,
+                                 .quote = kind == 'q'   ? BRIM_QUOTE_CSV
+                                          : kind == 'b' ? BRIM_QUOTE_BACKSLASH
+                                                        : BRIM_QUOTE_AUTO,
                                  .no_header = data[0] >= 'A' && data[0] <= 'Z',
                                  .max_record = 1 << 16};
   if (options.no_header)

@@ -145,6 +145,31 @@ static int run_short(brim_train_options *options, watcher *w, brim_error *err) {
   return status;
 }
 
+static int run_lean(brim_train_options *options, brim_error *err) {
+  case_job job = open_job(30, 20);
+  watcher w = {0};
+  options->max_steps = 1;
+  int status = run(&job, options, &w, err);
+  case_close(&job);
+  return status;
+}
+
+/* The limit that a refusal says does, also when a little more is held by then. */
+static void advised(void) {
+  const uint64_t held = held_now;
+  brim_train_options options = run_options(NULL);
+  brim_error err = {0};
+  options.memory_limit = 1000000;
+  int status = run_lean(&options, &err);
+  const char *said = strstr(err.message, "fits into ");
+  ok(status == BRIM_E_USAGE && said, "refused: %s", err.message);
+  options.memory_limit = said ? (uint64_t)(strtod(said + strlen("fits into "), NULL) * 1e6) : 0;
+  held_now += held / 25;
+  status = run_lean(&options, &err);
+  held_now = held;
+  ok(status == BRIM_OK && said, "what it says does, with a little more held: %s", status ? err.message : "it runs");
+}
+
 /* An evaluation row that is too long is refused with a length that then runs. */
 static void long_row(void) {
   brim_train_options options = run_options(NULL);
@@ -219,6 +244,7 @@ int main(void) {
   fits(12, 50, BRIM_PAD_LONGEST, 0);
   fits(30, 20, BRIM_PAD_NONE, 1000);
   with_slices();
+  advised();
   long_row();
   gone_on_with(1, "a limit that nothing fits into");
   gone_on_with((uint64_t)1 << 40, "a limit that everything fits into");

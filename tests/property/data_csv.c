@@ -27,6 +27,10 @@ typedef struct record {
   brim_csv_status status;
 } record;
 
+static bool escapes(const char *bytes, size_t i, size_t length) {
+  return bytes[i] == '\\' && i + 1 < length && strchr("\"\\,\r\n", bytes[i + 1]) && bytes[i + 1];
+}
+
 /* One character at a time, one state: the first record of a whole input. */
 static void parse(const char *bytes, size_t length, bool quoted, bool backslash, record *out) {
   enum { START, BARE, QUOTED, CLOSED } state = START;
@@ -44,14 +48,19 @@ static void parse(const char *bytes, size_t length, bool quoted, bool backslash,
         out->status = BRIM_CSV_OPEN;
         return;
       }
-      char next = i + 1 < length ? bytes[i + 1] : 0;
-      if (backslash && c == '\\' && (next == '"' || next == '\\'))
-        f->text[f->length++] = bytes[++i];
+      if (backslash && escapes(bytes, i, length))
+        c = f->text[f->length++] = bytes[++i];
       else if (c == '"')
         state = CLOSED;
       else
         f->text[f->length++] = c;
       out->lines += c == '\n';
+      continue;
+    }
+    if (!end && backslash && state != CLOSED && escapes(bytes, i, length)) {
+      c = f->text[f->length++] = bytes[++i];
+      out->lines += c == '\n';
+      state = BARE;
       continue;
     }
     if (end || c == '\n' || (c == '\r' && quoted) || (c == '\r' && !quoted && (i + 1 == length || bytes[i + 1] == '\n'))) {

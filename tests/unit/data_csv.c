@@ -74,8 +74,13 @@ static void backslashes(void) {
             "0 2 11 [ends with \"] - [1]\n1 3 28 [C:\\] - [0]\n", "an escape before the closing quote, an escaped backslash");
   ok_string(data_read_text("a.csv", "text,label\n\"a\"\"b\\\"\\n\",1\n", &options), "0 2 11 [a\"b\"\\n] - [1]\n",
             "doubled quotes stay quotes, and other backslashes text");
-  ok_string(data_read_text("a.csv", "text,label\na\\\\b\\,1\n", &options), "0 2 11 [a\\\\b\\] - [1]\n",
-            "outside quotes a backslash is text");
+  ok_string(data_read_text("a.csv", "text,label\nhe said \\\"hi\\\" twice,1\n\\\"c\\\\d\\\\,1\n", &options),
+            "0 2 11 [he said \"hi\" twice] - [1]\n1 3 34 [\"c\\d\\] - [1]\n", "outside quotes, too, as pandas writes them");
+  ok_string(data_read_text("a.csv", "text,label\na\\, b\\\nc,1\nd\\n\"\"\\N,0\n", &options),
+            "0 2 11 [a, b\\nc] - [1]\n1 4 22 [d\\n\"\"\\N] - [0]\n",
+            "a delimiter and a line end outside quotes are text, other backslashes and quotes stay");
+  ok_string(data_read_text("a.csv", "text,label\n\"a\\\nb\",1\nc,\\", &options), "0 2 11 [a\\nb] - [1]\n1 4 20 [c] - [\\]\n",
+            "a line end inside them; a backslash that nothing follows is text");
   ok_string(data_read_text("a.csv", "text,label\n\"ab\\\",1\n", &options),
             "!5 a.csv: line 2, byte 11: the quote that opens here is never closed\n", "an escaped quote closes nothing");
   options.delimiter = '\t';

@@ -230,6 +230,15 @@ static void known(void) {
   ok_string(TAKE(AUTO, &signs, "0"), "!7 f: line 1: label \"0\" is not among the 2 known labels: -1, 1", "an unknown number");
   ok_string(TAKE(AUTO, &placeholders, "2", "LABEL_1", "0"), "classes LABEL_0 LABEL_1 LABEL_2: 2 1 0",
             "class numbers of placeholders");
+  const char *const together[] = {"x,yes", "z"};
+  brim_labels joined;
+  ok_int(brim_labels_make(data_runtime, BRIM_TASK_CLASSIFICATION, together, 2, &joined, NULL), BRIM_OK, "two names in one");
+  ok_string(TAKE(AUTO, &joined, "yes"),
+            "!7 f: line 1: label \"yes\" is not among the 2 known labels: x,yes, z; \"x,yes\" is one name: give each label by "
+            "itself (--labels A --labels B)",
+            "a part of a name");
+  ok(!strstr(TAKE(AUTO, &joined, "ye"), "one name"), "what is no part of it");
+  brim_labels_free(&joined);
   ok(strstr(TAKE(AUTO, &placeholders, "#2", "'2"), "label \"2\" is not among"), "a string is no class's number");
   ok_string(TAKE(AUTO, &placeholders, "3"),
             "!7 f: line 1: label \"3\" is not among the 3 known labels: LABEL_0, LABEL_1, LABEL_2", "too large a number");
@@ -401,6 +410,7 @@ static void multi_hot(void) {
   ok_string(TAKE(AUTO, NULL, "'1", "'0"), "classes 0 1: 1 0", "names that look like numbers are no class ids");
   ok_string(LISTS(AUTO, NULL, "#0,#1", "#2,#1"), "many integers 0 1 2: 1|1|0 0|1|1", "names of three");
   ok_string(LISTS(AUTO, NULL, "'007,'7", "'7"), "many 007 7: 1|1 0|1", "strings in lists");
+  ok_string(TAKE(MANY, NULL, "'1", "'2"), "many 1 2: 1|0 0|1", "one string of JSON is a name, too");
   ok(strstr(TAKE(MANY, NULL, "['fun', 'old']"), "is a list as Python or JSON writes it"), "a printed list");
   ok(strstr(TAKE(MANY, NULL, "a", "[]"), "is a list as Python or JSON writes it"), "an empty one");
   const char *const two[] = {"0", "1"};

@@ -122,6 +122,13 @@ static void jsonl_errors(void) {
       "jsonl: a list of labels is no list of rows");
   ok(strstr(data_read_text("a.jsonl", "{\"version\":1,\"data\": [ {\"text\":\"a\"}]}\n", NULL), "jq -c '.\"data\"[]'"),
      "jsonl: a list of objects is");
+  const char *full = data_read_text("a.jsonl", "{\"id\":1,\"data\":{\"text\":\"a\"},\"annotations\":[{\"id\":2}]}\n", NULL);
+  ok(strstr(full, "Label Studio's full export: export JSON_MIN or CSV") && !strstr(full, "jq"),
+     "jsonl: but not those of a full export of Label Studio");
+  ok(strstr(
+         data_read_text("a.jsonl", "{\"text\":\"a b\",\"label\":[[0,1,\"PER\"]]}\n", &(brim_source_options){.need_label = true}),
+         "spans of characters, such as [0, 3, \"PER\"], write the words with a tag for each (--task tokens)"),
+     "jsonl: spans are no labels");
   ok_string(data_read_text("a.jsonl", "{}\n", NULL),
             "!5 a.jsonl: line 1, byte 0: there is no \"text\" in this line; it has nothing\n", "jsonl: nothing");
   ok_string(data_read_text("a.jsonl", "{\"text\":null}\n", NULL),
@@ -140,9 +147,11 @@ static void jsonl_errors(void) {
             "jsonl: a list as label");
   ok_string(data_read_text("a.jsonl", "{\"text\":\"a\",\"label\":[\"x\",2,true,0.5]}\n{\"text\":\"b\",\"label\":[]}\n", NULL),
             "0 1 0 [a] - [x\\x002\\x00true\\x000.5\\x00]\n1 2 38 [b] - []\n", "jsonl: lists of all kinds, and an empty one");
-  ok_string(data_read_text("a.jsonl", "{\"text\":\"a\",\"label\":[[1]]}\n", &need),
-            "!5 a.jsonl: line 1, byte 21: \"label\" holds an array where a string, a number or a boolean is expected\n",
-            "jsonl: a list in a list");
+  ok_string(
+      data_read_text("a.jsonl", "{\"text\":\"a\",\"label\":[[1]]}\n", &need),
+      "!5 a.jsonl: line 1, byte 21: \"label\" holds an array where a string, a number or a boolean is expected: if these are "
+      "spans of characters, such as [0, 3, \"PER\"], write the words with a tag for each (--task tokens)\n",
+      "jsonl: a list in a list");
   ok_string(data_read_text("a.jsonl", "{\"text\":\"a\",\"label\":[\"x\\u0000y\"]}\n", &need),
             "!5 a.jsonl: line 1, byte 21: the label holds a NUL byte: remove it\n", "jsonl: a NUL in a label of a list");
   ok_string(data_read_text("a.jsonl", "{\"text\":[\"a\"]}\n", NULL),

@@ -52,8 +52,15 @@ static void check_round(const char *name, const char *path, const brim_source_op
 }
 
 static void rounds(void) {
-  const brim_source_options none = {0}, bare = {.no_header = true}, quoted = {.quote = BRIM_QUOTE_CSV};
+  const brim_source_options none = {0}, bare = {.no_header = true}, quoted = {.quote = BRIM_QUOTE_CSV},
+                            escaped = {.quote = BRIM_QUOTE_BACKSLASH};
   check_round("csv", scratch_write("a.csv", "text,label\n\"a\nb\",1\r\nc,2\rd,3\n\n\"\"\"\",4\n,5\n\"\r\n\",6"), &none, 6);
+  const char *const ends[] = {"h,\\", "h,\\\n", "h,\\\r", "h,\\\\\r", "h,7\\\\", "\"h\\\n\\\\\",7"};
+  for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+    char bytes[128];
+    snprintf(bytes, sizeof bytes, "text,label\na\\, b\\\nc,1\r\n\\\"d\\\\,2\r\"e\\\nf\\\"\",3\ng\\\\,4\n%s", ends[i]);
+    check_round("csv with backslashes", scratch_write("e.csv", bytes), &escaped, 5);
+  }
   check_round("csv with a mark and a header without end", scratch_write("m.csv", "\xEF\xBB\xBF\"te\"\"xt\",text\r\n1,a\r\n2,b"),
               &none, 2);
   check_round("csv without header", scratch_write("b.csv", "\"x\"\"y\",1\nz,2"), &bare, 2);
