@@ -77,8 +77,8 @@ PyObject *core_model_make(PyObject *module, PyObject *args) {
   return (PyObject *)self;
 }
 
-/* describe(runtime, path) -> {type, task, max_length, vocab_size, type_count, made_for, made_length}: what the folder says;
- * weights are not read. */
+/* describe(runtime, path) -> {type, task, max_length, vocab_size, type_count, made_for, made_length, scored_length}: what the
+ * folder says; weights are not read. */
 PyObject *core_describe(PyObject *module, PyObject *args) {
   PyObject *runtime;
   const char *path;
@@ -94,9 +94,9 @@ PyObject *core_describe(PyObject *module, PyObject *args) {
     return core_fail(core_of(module), status, &error);
   char name[BRIM_POOLING_NAME];
   const char *made_for = info.made_for == BRIM_POOLING_CONFIG ? NULL : brim_pooling_name(info.made_for, name);
-  return Py_BuildValue("{siszsssssisisi}", "made_length", (int)info.made_length, "made_for", made_for, "task",
-                       core_task_name(info.task), "type", info.type, "max_length", (int)info.max_length, "vocab_size",
-                       (int)info.vocab_size, "type_count", (int)info.type_count);
+  return Py_BuildValue("{sisiszsssssisisi}", "made_length", (int)info.made_length, "scored_length", (int)info.scored_length,
+                       "made_for", made_for, "task", core_task_name(info.task), "type", info.type, "max_length",
+                       (int)info.max_length, "vocab_size", (int)info.vocab_size, "type_count", (int)info.type_count);
 }
 
 /* save(folder, tokenizer, max_length, overlap, most) -> links that were replaced, the first, whether README.md is somebody

@@ -164,11 +164,7 @@ int32_t brim_embedder_dimensions(const brim_embedder *e, int32_t wanted) {
 }
 
 int32_t brim_embedder_max_length(const brim_embedder *e) {
-  const int32_t limits[] = {e->modules.max_length, brim_tokenizer_max_length(e->tokenizer)};
-  int32_t most = brim_model_max_length(e->model);
-  for (int i = 0; i < 2; i++)
-    most = limits[i] > 0 && limits[i] < most ? limits[i] : most;
-  return most;
+  return brim_length_of(e->modules.max_length, brim_tokenizer_max_length(e->tokenizer), brim_model_max_length(e->model));
 }
 
 const char *brim_embedder_query_prompt(brim_embedder *e) {
