@@ -410,7 +410,7 @@ int cli_job_open(cli_call *cli, cli_job *job) {
   if (!status)
     status = load_model(cli, job);
   if (!status)
-    status = brim_prompts_use(&job->prompts, job->tokenizer, job->model, &cli->error);
+    status = brim_prompts_use(&job->prompts, job->tokenizer, max_length, job->model, &cli->error);
   if (!status)
     note_pooling(cli, job->model, info.made_for);
   malloc_trim(0); /* what reading the data took and gave back does not stay with the process */

@@ -326,7 +326,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *apart: Any,
             warnings.warn('the labels are decimals, though whole ones such as 1.0: the task is regression; if they are classes, give '
                           'task="classification"', stacklevel=2)
     if begin:
-        model._core.prompts(tokenizer._core, os.fsencode(folder), wanted, list(getattr(dataset, "_texts", ())))
+        model._core.prompts(tokenizer._core, os.fsencode(folder), wanted, list(getattr(dataset, "_texts", ())), limit)
     evals = [(name, rows(data, None if masked else model.labels, name=name)) for name, data in named]
     if share is not None:
         dataset, held = dataset._hold_out(share, fold_seed)

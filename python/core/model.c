@@ -271,19 +271,20 @@ static bool find_prompts(core_state *state, brim_runtime *runtime, const char *f
   return taken && status == BRIM_OK;
 }
 
-/* prompts(tokenizer, folder, wanted, columns): what rows' texts begin with, which what is saved keeps. */
+/* prompts(tokenizer, folder, wanted, columns, max_length): what rows' texts begin with, which what is saved keeps. */
 static PyObject *prompts(PyObject *object, PyObject *args) {
   core_model *self = (core_model *)object;
   PyObject *tokenizer, *wanted, *columns;
   const char *folder;
+  int max_length;
   brim_prompts found;
   brim_error error;
-  if (!PyArg_ParseTuple(args, "OO&OO", &tokenizer, core_path, &folder, &wanted, &columns))
+  if (!PyArg_ParseTuple(args, "OO&OOi", &tokenizer, core_path, &folder, &wanted, &columns, &max_length))
     return NULL;
   core_tokenizer *of = core_cast(self->state, tokenizer, CORE_TOKENIZER);
   if (!of || !find_prompts(self->state, core_use(self->runtime), folder, wanted, Py_None, columns, &found))
     return NULL;
-  const int status = brim_prompts_use(&found, of->tokenizer, self->model, &error);
+  const int status = brim_prompts_use(&found, of->tokenizer, max_length, self->model, &error);
   brim_prompts_free(&found);
   if (status != BRIM_OK)
     return core_fail(self->state, status, &error);

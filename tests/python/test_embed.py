@@ -62,6 +62,19 @@ class Embedding(unittest.TestCase):
         (folder / "modules.json").unlink()
         self.assertTrue(same(by_program(folder, [text]), by_program(folder, [text], "--max-length", "6")))
 
+    def test_prompt_swallows(self):
+        """of a prompt that is longer than the cut what ends the text is pooled, where the prompt's tokens are not: as the library does it"""
+        made = {}
+        for pooling, included in (("mean", False), ("lasttoken", True)):
+            folder = HERE / f"swallowed-{pooling}"
+            shutil.copytree(FOLDERS / "st-prompts", folder)
+            said = json.loads((folder / "1_Pooling" / "config.json").read_text(encoding="utf-8"))
+            said = {key: value for key, value in said.items() if not key.startswith("pooling_mode")}
+            (folder / "1_Pooling" / "config.json").write_text(json.dumps({**said, "pooling_mode": pooling, "include_prompt": included}), encoding="utf-8")
+            (folder / "config_sentence_transformers.json").write_text(json.dumps({"prompts": {"query": "a good film and a bad film: "}}), encoding="utf-8")
+            made[pooling] = brim.Model(folder).embed(["the"], prompt="query", max_length=6)
+        np.testing.assert_allclose(made["mean"], made["lasttoken"], atol=1e-6)
+
     def test_written_meanwhile(self):
         """what is made of weights that another thread changes meanwhile is asked once, and not kept"""
         model, make, made = brim.Model(FOLDERS / "st-prompts"), _core.embedder, []

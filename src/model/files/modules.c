@@ -648,7 +648,7 @@ static void apply_step(const brim_module_step *s, const double *x, double *y) {
 
 void brim_modules_apply(const brim_modules *m, const float *tokens, int32_t count, int32_t skipped, double *work, float *vector) {
   double *x = work, *y = work + m->widest;
-  const int32_t first = m->without_prompt ? brim_pool_first(skipped, count) : 0;
+  const int32_t first = m->without_prompt ? skipped : 0;
   for (int32_t i = 0; i < m->modes.count; i++)
     pool(m->modes.of[i], tokens, m->hidden, first, count, x + (int64_t)i * m->hidden);
   for (int32_t i = 0; i < m->step_count; i++) {

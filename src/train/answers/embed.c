@@ -446,7 +446,7 @@ int brim_embedder_run(brim_embedder *e, const brim_string *texts, uint64_t count
     return BRIM_OK;
   j.width = brim_embedder_dimensions(e, options.dimensions);
   if (*prompt) {
-    BRIM_TRY(brim_prompt_tokens(e->runtime, e->tokenizer, prompt, &j.prompt_tokens, err));
+    BRIM_TRY(brim_prompt_tokens(e->runtime, e->tokenizer, prompt, max_length, &j.prompt_tokens, err));
     BRIM_TRY(encode_after_prompt(e, prompt, texts, count, max_length, err));
   } else {
     BRIM_TRY(encode(e, texts, count, max_length, err));
