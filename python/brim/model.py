@@ -353,7 +353,8 @@ class Model:
             best = model.rank("where can I live", documents, top_k=3)[0].text"""
         _kinds.check(Model.rank, locals(), ComputeOptions)
         if not _shapes.of(self.task).joins_pairs:
-            raise UsageError(f"the model is of {self.task}: a reranker ranks documents")
+            raise UsageError(f"the model is of {self.task}: a reranker ranks documents" + ("; if the folder is a cross-encoder of one score, say so in its config.json: "
+                             '"sentence_transformers": {"activation_fn": "torch.nn.modules.activation.Sigmoid"}' if self.task == "regression" and self.outputs == 1 else ""))
         if not isinstance(query, (str, bytes)):
             raise UsageError(f"query={query!r:.60}: one text is expected")
         if top_k is not None:
