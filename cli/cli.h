@@ -55,9 +55,10 @@ int cli_plan_options(cli_call *cli, brim_plan_options *out);
 
 /* --precision: fp32 where the command has no such option; BRIM_E_UNSUPPORTED for what a CPU cannot. */
 int cli_pick_precision(cli_call *cli, brim_precision *out);
-/* --max-length, where the model has positions for `most` tokens; without the option these, or less where the tokenizer (NULL: not
- * read yet) says that its rows are shorter. */
-int cli_pick_max_length(cli_call *cli, int32_t most, const brim_tokenizer *tokenizer, int32_t *out);
+/* --max-length, where the model has positions for `most` tokens; without the option these. */
+int cli_pick_max_length(cli_call *cli, int32_t most, int32_t *out);
+/* The same for rows; without the option what the folder says of them. */
+int cli_cut_rows(cli_call *cli, const brim_model_info *info, brim_task task, const brim_tokenizer *tokenizer, int32_t *out);
 int cli_refuse_fp16(cli_call *cli) BRIM_CHECK;
 /* --device cuda: whether there is what it needs, before anything is read. */
 int cli_check_device(cli_call *cli);

@@ -168,12 +168,21 @@ int cli_refuse_fp16(cli_call *cli) {
                         "--precision fp16 needs a device with 16-bit arithmetic: use bf16 or fp32");
 }
 
-int cli_pick_max_length(cli_call *cli, int32_t most, const brim_tokenizer *tokenizer, int32_t *out) {
-  const int64_t wanted = cli->values->max_length;
-  const int32_t own = tokenizer ? brim_tokenizer_max_length(tokenizer) : 0;
-  *out = wanted ? (int32_t)wanted : own && own < most ? own : most;
-  if (!wanted && *out < most)
+int cli_cut_rows(cli_call *cli, const brim_model_info *info, brim_task task, const brim_tokenizer *tokenizer, int32_t *out) {
+  if (cli->values->max_length)
+    return cli_pick_max_length(cli, info->max_length, out);
+  const int32_t own = brim_tokenizer_max_length(tokenizer), most = info->max_length;
+  *out = brim_model_info_length(info, task, own);
+  if (*out < most && *out == brim_model_info_length(info, BRIM_TASK_CLASSIFICATION, own))
     cli_note(cli, "rows are cut at %d tokens, as the tokenizer's model_max_length says; --max-length changes it", (int)*out);
+  else if (*out < most)
+    cli_note(cli, "texts are cut at %d tokens, as sentence_bert_config.json says; --max-length changes it", (int)*out);
+  return BRIM_OK;
+}
+
+int cli_pick_max_length(cli_call *cli, int32_t most, int32_t *out) {
+  const int64_t wanted = cli->values->max_length;
+  *out = wanted ? (int32_t)wanted : most;
   if (wanted <= most)
     return BRIM_OK;
   return brim_error_set(&cli->error, BRIM_E_USAGE, "--max-length %lld: the model has positions for %d tokens", (long long)wanted,

@@ -60,9 +60,8 @@ static int fill_options(cli_call *cli, brim_embedder *embedder, brim_embed_optio
   out->max_tokens = v->max_tokens;
   out->dimensions = (int32_t)v->dimensions;
   out->normalize = v->normalize;
-  return v->max_length > 0
-             ? cli_pick_max_length(cli, brim_model_max_length(brim_embedder_model(embedder)), NULL, &out->max_length)
-             : BRIM_OK;
+  return v->max_length > 0 ? cli_pick_max_length(cli, brim_model_max_length(brim_embedder_model(embedder)), &out->max_length)
+                           : BRIM_OK;
 }
 
 int cli_embedder_open(cli_call *cli, brim_embedder **embedder, brim_embed_options *how) {

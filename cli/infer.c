@@ -94,8 +94,11 @@ int cli_inference_open_model(cli_call *cli, cli_inference *in, int32_t *max_leng
     status = cli_load_tokenizer(cli, &in->tokenizer);
   if (!status)
     cli->windows = brim_tokenizer_windows(in->tokenizer);
+  brim_model_info info;
   if (!status)
-    status = cli_pick_max_length(cli, brim_model_max_length(in->model), in->tokenizer, max_length);
+    status = brim_model_describe(cli->runtime, v->model, &info, &cli->error);
+  if (!status)
+    status = cli_cut_rows(cli, &info, brim_model_task(in->model), in->tokenizer, max_length);
   if (!status)
     status = cli_check_vocabulary(cli, in->tokenizer, brim_model_vocab_size(in->model));
   return status;

@@ -56,7 +56,7 @@ static int set_limits(findings *f) {
   cli_call *cli = f->cli;
   const cli_values *v = cli->values;
   int32_t length;
-  if (cli_pick_max_length(cli, f->info.max_length, NULL, &length))
+  if (cli_pick_max_length(cli, f->info.max_length, &length))
     return BRIM_E_USAGE;
   if (!v->max_length && length > 128)
     length = 128;

@@ -349,14 +349,6 @@ static void note_prompts(const cli_call *cli, const brim_prompts *p) {
   }
 }
 
-/* Vectors are of texts that are cut where the folder says, as they will be when it is used. */
-static void cut_as_made(cli_call *cli, const brim_model_info *info, int32_t *max_length) {
-  if (!brim_task_shape(cli_task(cli))->bare || cli->values->max_length || !info->made_length || info->made_length >= *max_length)
-    return;
-  *max_length = info->made_length;
-  cli_note(cli, "texts are cut at %d tokens, as sentence_bert_config.json says; --max-length changes it", (int)*max_length);
-}
-
 int cli_job_train_options(cli_call *cli, const cli_job *job, int32_t max_length, brim_train_options *o) {
   brim_train_options_init(o);
   int status = cli_plan_options(cli, &o->plan);
@@ -401,9 +393,7 @@ int cli_job_open(cli_call *cli, cli_job *job) {
     status = cli_check_vocabulary(cli, job->tokenizer, info.vocab_size);
   brim_profile_end(job->profile, 0);
   if (!status)
-    status = cli_pick_max_length(cli, info.max_length, job->tokenizer, &max_length);
-  if (!status)
-    cut_as_made(cli, &info, &max_length);
+    status = cli_cut_rows(cli, &info, cli_task(cli), job->tokenizer, &max_length); /* as they will be when the folder is used */
   if (!status)
     status = cli_job_train_options(cli, job, max_length, &job->options); /* refuses what makes no sense before the data is read */
   brim_profile_begin(job->profile, BRIM_WORK_START, "read and encode the data");
@@ -420,7 +410,7 @@ int cli_job_open(cli_call *cli, cli_job *job) {
   if (!status)
     status = load_model(cli, job);
   if (!status)
-    status = brim_prompts_use(&job->prompts, job->tokenizer, job->model, &cli->error);
+    status = brim_prompts_use(&job->prompts, job->tokenizer, max_length, job->model, &cli->error);
   if (!status)
     note_pooling(cli, job->model, info.made_for);
   malloc_trim(0); /* what reading the data took and gave back does not stay with the process */

@@ -52,9 +52,9 @@ BRIM_API int brim_prompts_find(brim_runtime *runtime, const char *folder, const 
  * BRIM_E_MISMATCH, and leaves names and texts where they are. */
 BRIM_API int brim_prompts_of_columns(brim_prompts *prompts, const char *folder, const char *const *given, int given_count,
                                      const char *const *columns, int column_count, brim_error *err) BRIM_CHECK;
-/* For a model of embeddings whose rows were encoded with these texts (brim_encode_options.prompts): their tokens are not pooled
- * where the folder says so, and what is saved has the prompts among its own. */
-BRIM_API int brim_prompts_use(const brim_prompts *prompts, const brim_tokenizer *tokenizer, brim_model *model,
+/* For a model of embeddings whose rows were encoded with these texts (brim_encode_options.prompts) and cut to max_length (0:
+ * not): their tokens are not pooled where the folder says so, and what is saved has the prompts among its own. */
+BRIM_API int brim_prompts_use(const brim_prompts *prompts, const brim_tokenizer *tokenizer, int32_t max_length, brim_model *model,
                               brim_error *err) BRIM_CHECK;
 BRIM_API void brim_prompts_free(brim_prompts *prompts);
 

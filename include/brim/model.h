@@ -80,13 +80,17 @@ typedef struct brim_model_info {
    * MAX. CONFIG: there is none, or it says something else. It changes nothing by itself: a classifier of this family looks at the
    * first token, as transformers computes it. */
   brim_pooling made_for;
-  int32_t made_length; /* tokens at which its sentence_bert_config.json cuts texts; 0: it says none */
+  /* Tokens at which its sentence_bert_config.json, beside a modules.json, cuts texts that become vectors, and the pairs of a
+   * cross-encoder's folder; 0: it says none. */
+  int32_t made_length, scored_length;
   /* What the folder's modules.json puts after the encoder, in words: "mean, Dense 384 to 64 (Tanh), Normalize; prompts query,
    * document". "": there is no modules.json. */
   char modules[400];
   brim_task task; /* where the class of the model says it, as ..ForTokenClassification does; else AUTO */
 } brim_model_info;
 BRIM_API int brim_model_describe(brim_runtime *runtime, const char *folder, brim_model_info *out, brim_error *err) BRIM_CHECK;
+/* Where the rows of a task are cut; own: brim_tokenizer_max_length. */
+BRIM_API int32_t brim_model_info_length(const brim_model_info *info, brim_task task, int32_t own);
 
 /* Loads config.json and model.safetensors (or the shards of model.safetensors.index.json; F32, F16, BF16, F64) from a folder;
  * where there is neither, pytorch_model.bin (or its shards), of which nothing is executed: what is not plain weights is refused.

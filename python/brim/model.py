@@ -128,11 +128,12 @@ class Model:
         self._core.encodes_with(self.tokenizer._core)
         self._state = object()  # another one when the weights are others
         self._embedder: tuple[object, Any] | None = None  # with the state of the weights that it was made of
-        self._cut_at: int | None = None  # tokens that rows were cut to in a training
         self._windowing: tuple[int, int] | None = self.tokenizer.windows
         self._changed = False  # the folder is not what the model is
         self._head_asked, self._unkept = labels is not None, False  # unkept: a copy without the modules of the folder
         self._facts = self._core.facts()
+        made = _shapes.of(self.task).several_texts and length_made_for(_core.describe(self._runtime, os.fsencode(encoder)), self.task)
+        self._cut_at: int | None = min(made, self.max_length) if made else None  # tokens that rows were cut to in a training, or where the folder's modules cut them
         self._mapping = self._labels_given(labels)
         self._untrained = None if untrained else self._facts["untrained"]  # a tensor that the seed made and nobody trained
 
@@ -354,7 +355,8 @@ class Model:
             best = model.rank("where can I live", documents, top_k=3)[0].text"""
         _kinds.check(Model.rank, locals(), ComputeOptions)
         if not _shapes.of(self.task).joins_pairs:
-            raise UsageError(f"the model is of {self.task}: a reranker ranks documents")
+            raise UsageError(f"the model is of {self.task}: a reranker ranks documents" + ("; if the folder is a cross-encoder of one score, say so in its config.json: "
+                             '"sentence_transformers": {"activation_fn": "torch.nn.modules.activation.Sigmoid"}' if self.task == "regression" and self.outputs == 1 else ""))
         if not isinstance(query, (str, bytes)):
             raise UsageError(f"query={query!r:.60}: one text is expected")
         if top_k is not None:
@@ -503,6 +505,11 @@ class Model:
         add_texts(judged, data, dataset, self.tokenizer, {"text_column": text_column, "pair_column": pair_column, **reading})
         rows = dict(zip(("label", "predicted", "loss", "score", "label_score"), found)) if isinstance(found, tuple) else {"logits": found}
         return Evaluation(of_task(self.task, metrics), judged, rows)
+
+
+def length_made_for(said: dict[str, Any], task: str) -> int:
+    """Where sentence-transformers cuts a folder's texts, or a cross-encoder's pairs, by max_seq_length; 0: it says none."""
+    return said["made_length" if _shapes.of(task).bare else "scored_length"]
 
 
 def gives_vectors(folder: str) -> bool:

@@ -21,7 +21,7 @@ from .folds import Folds, of_splits, one_number
 from .judged import keep_texts
 from .keywords import TrainOptions
 from .labels import Labels, _labels, kept
-from .model import Model
+from .model import Model, length_made_for
 from .result import Event, Result
 from .study import WAYS, Comparison, FoldsResult, way
 from .tokenizer import Tokenizer, _tokenizer
@@ -189,7 +189,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *apart: Any,
         tokenizer = Tokenizer(model, runtime=runtime) if tokenizer is None else _tokenizer(tokenizer, runtime)
     else:
         tokenizer = model.tokenizer if tokenizer is None else _tokenizer(tokenizer, runtime)
-    said = _said(model) if isinstance(model, Model) else _core.describe(runtime, os.fsencode(model))
+    said: dict[str, Any] = _said(model) if isinstance(model, Model) else _core.describe(runtime, os.fsencode(model))
     asked = task
     if task == "auto":
         task = said["task"]
@@ -207,8 +207,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *apart: Any,
     several = shape.several_texts
     if several:
         _refuse_of_pairs(task, model, keep_head, labels, told)
-        if shape.bare and max_length is None:  # as texts will be cut when the folder is used
-            limit = min(limit, said["made_length"] or limit)
+        if max_length is None and not isinstance(model, Model):  # as texts will be cut when the folder is used
+            limit = min(length_made_for(said, task) or limit, fits)
     elif columns is not None:
         raise UsageError('columns is for rows of several texts: task="embedding" or task="rerank"')
     cut = _cut_of(train_rows)
@@ -326,7 +326,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *apart: Any,
             warnings.warn('the labels are decimals, though whole ones such as 1.0: the task is regression; if they are classes, give '
                           'task="classification"', stacklevel=2)
     if begin:
-        model._core.prompts(tokenizer._core, os.fsencode(folder), wanted, list(getattr(dataset, "_texts", ())))
+        model._core.prompts(tokenizer._core, os.fsencode(folder), wanted, list(getattr(dataset, "_texts", ())), limit)
     evals = [(name, rows(data, None if masked else model.labels, name=name)) for name, data in named]
     if share is not None:
         dataset, held = dataset._hold_out(share, fold_seed)
@@ -382,10 +382,7 @@ def _said(model: Model) -> dict[str, Any]:
     """What a model says of itself, as the description of a folder does."""
     shape = _shapes.of(model.task)
     own = shape.words or shape.several_texts
-    made = 0  # as in all folders that are saved, where the tokenizer says it
-    if shape.bare and not model._changed:
-        made = _core.describe(model._runtime, os.fsencode(model._home))["made_length"]
-    return {"max_length": model.max_length, "made_for": None, "task": model.task if own else "auto", "made_length": made}
+    return {"max_length": model.max_length, "made_for": None, "task": model.task if own else "auto"}
 
 
 def _refuse_of_pairs(task: str, model, keep_head, labels, told) -> None:

@@ -77,8 +77,8 @@ PyObject *core_model_make(PyObject *module, PyObject *args) {
   return (PyObject *)self;
 }
 
-/* describe(runtime, path) -> {type, task, max_length, vocab_size, type_count, made_for, made_length}: what the folder says;
- * weights are not read. */
+/* describe(runtime, path) -> {type, task, max_length, vocab_size, type_count, made_for, made_length, scored_length}: what the
+ * folder says; weights are not read. */
 PyObject *core_describe(PyObject *module, PyObject *args) {
   PyObject *runtime;
   const char *path;
@@ -94,9 +94,9 @@ PyObject *core_describe(PyObject *module, PyObject *args) {
     return core_fail(core_of(module), status, &error);
   char name[BRIM_POOLING_NAME];
   const char *made_for = info.made_for == BRIM_POOLING_CONFIG ? NULL : brim_pooling_name(info.made_for, name);
-  return Py_BuildValue("{siszsssssisisi}", "made_length", (int)info.made_length, "made_for", made_for, "task",
-                       core_task_name(info.task), "type", info.type, "max_length", (int)info.max_length, "vocab_size",
-                       (int)info.vocab_size, "type_count", (int)info.type_count);
+  return Py_BuildValue("{sisiszsssssisisi}", "made_length", (int)info.made_length, "scored_length", (int)info.scored_length,
+                       "made_for", made_for, "task", core_task_name(info.task), "type", info.type, "max_length",
+                       (int)info.max_length, "vocab_size", (int)info.vocab_size, "type_count", (int)info.type_count);
 }
 
 /* save(folder, tokenizer, max_length, overlap, most) -> links that were replaced, the first, whether README.md is somebody
@@ -271,19 +271,20 @@ static bool find_prompts(core_state *state, brim_runtime *runtime, const char *f
   return taken && status == BRIM_OK;
 }
 
-/* prompts(tokenizer, folder, wanted, columns): what rows' texts begin with, which what is saved keeps. */
+/* prompts(tokenizer, folder, wanted, columns, max_length): what rows' texts begin with, which what is saved keeps. */
 static PyObject *prompts(PyObject *object, PyObject *args) {
   core_model *self = (core_model *)object;
   PyObject *tokenizer, *wanted, *columns;
   const char *folder;
+  int max_length;
   brim_prompts found;
   brim_error error;
-  if (!PyArg_ParseTuple(args, "OO&OO", &tokenizer, core_path, &folder, &wanted, &columns))
+  if (!PyArg_ParseTuple(args, "OO&OOi", &tokenizer, core_path, &folder, &wanted, &columns, &max_length))
     return NULL;
   core_tokenizer *of = core_cast(self->state, tokenizer, CORE_TOKENIZER);
   if (!of || !find_prompts(self->state, core_use(self->runtime), folder, wanted, Py_None, columns, &found))
     return NULL;
-  const int status = brim_prompts_use(&found, of->tokenizer, self->model, &error);
+  const int status = brim_prompts_use(&found, of->tokenizer, max_length, self->model, &error);
   brim_prompts_free(&found);
   if (status != BRIM_OK)
     return core_fail(self->state, status, &error);

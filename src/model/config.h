@@ -125,7 +125,10 @@ brim_pooling brim_pooling_of_modes(const brim_pool_list *list);
 bool brim_pooling_is_simple(brim_pooling pooling);
 /* brim_model_info.made_for. */
 int brim_pooling_made_for(brim_runtime *runtime, const char *folder, brim_pooling *out, brim_error *err) BRIM_CHECK;
-/* brim_model_info.made_length. */
-int brim_length_made_for(brim_runtime *runtime, const char *folder, int32_t *out, brim_error *err) BRIM_CHECK;
+/* brim_model_info.made_length and scored_length. */
+int brim_lengths_made_for(brim_runtime *runtime, const char *folder, brim_model_info *out, brim_error *err) BRIM_CHECK;
+/* Where texts are cut, as sentence-transformers does it: max_seq_length (`made`) takes the place of model_max_length (`own`; 0:
+ * not said), larger ones too, up to the model's positions. */
+int32_t brim_length_of(int32_t made, int32_t own, int32_t most);
 
 #endif

@@ -314,7 +314,7 @@ typedef struct brim_pool_gradient {
 } brim_pool_gradient;
 
 /* y [n, modes.count * width]: each sequence's tokens pooled by each of the modes (ops/pooling.h), side by side, without the first
- * skipped[i] of them, unless it has no others (`skipped` NULL: with all). `chosen` [n, width] is of the largest, as in brim_pool;
+ * skipped[i] of them (`skipped` NULL: with all). `chosen` [n, width] is of the largest, as in brim_pool;
  * NULL: that is none of the modes. Backward, from dy: writes dx for all slots; that of padding and of what is left out is 0. */
 typedef struct brim_pool_joined {
   brim_layout layout;

@@ -34,10 +34,16 @@ typedef struct brim_pool_terms {
   double divisor;
 } brim_pool_terms;
 
-/* Of the tokens first .. count - 1 of a text. */
-static inline brim_pool_terms brim_pool_terms_of(brim_pool_mode mode, int32_t first, int32_t count) {
+/* Of the tokens of a text without the first `skipped`, those of its prompt. As in sentence-transformers, of a text that is
+ * nothing but its prompt cls is the first token, and a sum has no terms and is 0. The largest of no tokens is infinite there:
+ * here it is that of all. */
+static inline brim_pool_terms brim_pool_terms_of(brim_pool_mode mode, int32_t skipped, int32_t count) {
+  const bool whole = mode == BRIM_POOL_CLS || mode == BRIM_POOL_MAX;
+  const int32_t first = skipped < count ? skipped : whole ? 0 : count;
   brim_pool_terms t = {.from = first, .to = count, .by_position = mode == BRIM_POOL_WEIGHTED_MEAN, .divisor = 1};
   const double n = count - first;
+  if (first == count)
+    return t;
   if (mode == BRIM_POOL_CLS)
     t.to = first + 1;
   if (mode == BRIM_POOL_LAST)
@@ -53,11 +59,6 @@ static inline brim_pool_terms brim_pool_terms_of(brim_pool_mode mode, int32_t fi
 
 static inline double brim_pool_term(const brim_pool_terms *t, int32_t p) {
   return t->by_position ? p + 1 : 1;
-}
-
-/* The first token of a text that is pooled: a text that is nothing but its prompt is pooled whole. */
-static inline int32_t brim_pool_first(int32_t skipped, int32_t count) {
-  return skipped < count ? skipped : 0;
 }
 
 #endif

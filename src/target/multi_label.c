@@ -39,6 +39,18 @@ static int add_rows(sums *all, const brim_scored *s, brim_error *err) {
   return BRIM_OK;
 }
 
+/* A label that neither rows nor predictions have is 0, as for scikit-learn, which averages over every column. */
+static double or_zero(double f1) {
+  return isnan(f1) ? 0 : f1;
+}
+
+static double f1_of_all(const brim_class_counts *counts, int32_t outputs) {
+  double sum = 0;
+  for (int32_t c = 0; c < outputs; c++)
+    sum += or_zero(brim_f1_of(counts, c));
+  return sum / (double)outputs;
+}
+
 static int measure(const brim_scored *s, brim_metrics *out, brim_error *err) {
   sums all = {0};
   int status = brim_class_counts_make(s->runtime, s->outputs, &all.counts, err);
@@ -47,8 +59,8 @@ static int measure(const brim_scored *s, brim_metrics *out, brim_error *err) {
   if (!status) {
     out->loss = all.loss / (double)s->rows;
     out->accuracy = all.right / (double)s->rows;
-    out->f1_micro = brim_f1_micro(&all.counts, s->outputs);
-    out->f1_macro = brim_f1_macro(&all.counts, s->outputs);
+    out->f1_micro = or_zero(brim_f1_micro(&all.counts, s->outputs));
+    out->f1_macro = f1_of_all(&all.counts, s->outputs);
   }
   brim_release(s->runtime, all.counts.truth);
   return status;

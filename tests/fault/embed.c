@@ -90,7 +90,7 @@ static int begin_with_prompts(brim_runtime *runtime, void *context, brim_error *
   if (!status)
     status = place_prompts(&prompts, err);
   if (!status)
-    status = brim_prompts_use(&prompts, tokenizer, model, err);
+    status = brim_prompts_use(&prompts, tokenizer, 0, model, err);
   if (!status)
     status = brim_model_save(model, NULL, NULL, fault_file("saved"), NULL, err);
   if (!status)

@@ -57,7 +57,7 @@ static void open(job *j, const char *folder, const char *pooling, int32_t max_le
   if (!brim_pooling_parse(pooling, &options.pooling) || brim_labels_make(runtime, BRIM_TASK_EMBEDDING, NULL, 1, &labels, &err) ||
       brim_model_load(runtime, folder, &options, &j->model, &err) || brim_tokenizer_load(runtime, folder, &j->tokenizer, &err) ||
       brim_prompts_find(runtime, folder, "query", "passage=passage: ", &j->prompts, &err) ||
-      brim_prompts_use(&j->prompts, j->tokenizer, j->model, &err))
+      brim_prompts_use(&j->prompts, j->tokenizer, max_length, j->model, &err))
     stop(folder, &err);
   brim_dataset_options how = {.encode = {.max_length = max_length}};
   memcpy(how.encode.prompts, j->prompts.texts, sizeof how.encode.prompts);
@@ -204,8 +204,8 @@ static void check_counts(const char *name) {
   int32_t bare, spaced;
   snprintf(file, sizeof file, "tokenizers/%s", name);
   if (brim_tokenizer_load(runtime, tests_file(file), &tokenizer, &err) ||
-      brim_prompt_tokens(runtime, tokenizer, "query:", &bare, &err) ||
-      brim_prompt_tokens(runtime, tokenizer, "query: ", &spaced, &err))
+      brim_prompt_tokens(runtime, tokenizer, "query:", 0, &bare, &err) ||
+      brim_prompt_tokens(runtime, tokenizer, "query: ", 0, &spaced, &err))
     stop(name, &err);
   const int32_t here = by_offsets(tokenizer, "query:", " a word"), there = by_offsets(tokenizer, "query: ", "a word");
   ok(bare == here, "%s: \"query:\" has %d tokens before a text, %d by itself", name, (int)here, (int)bare);

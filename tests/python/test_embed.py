@@ -43,6 +43,38 @@ class Embedding(unittest.TestCase):
                              ({"precision": "int8", "max_tokens": 20}, ["--precision", "int8", "--max-tokens", "20"])]:
             self.assertTrue(same(model.embed(TEXTS, **how), by_program(FOLDERS / "st-prompts", TEXTS, *options)), how)
 
+    def test_longer_than_the_tokenizer(self):
+        """max_seq_length counts before model_max_length, also where it is larger; without a modules.json it says nothing"""
+        folder = HERE / "longer"
+        shutil.copytree(FOLDERS / "st-mean-normalize", folder)
+        for name, length in (("tokenizer_config.json", {"model_max_length": 6}), ("sentence_bert_config.json", {"max_seq_length": 20})):
+            (folder / name).write_text(json.dumps({**json.loads((folder / name).read_text(encoding="utf-8")), **length}), encoding="utf-8")
+        text = "a good film " * 20
+        model, cut = brim.Model(folder), brim.Model(folder).embed([text], max_length=20)
+        self.assertTrue(same(model.embed([text]), cut))
+        self.assertTrue(same(by_program(folder, [text]), cut))
+        self.assertEqual((model._longest(), brim.train(folder, [("a", "b")], task="embedding", epochs=1).model._longest()), (20, 20))
+        (HERE / "longer.csv").write_text("anchor,positive\na,b\n", encoding="utf-8")
+        case.program("train", "-m", folder, "--task", "embedding", "--train", HERE / "longer.csv", "-o", HERE / "longer-run", "--max-steps", 1, "--quiet")
+        self.assertEqual(json.loads((HERE / "longer-run" / "tokenizer_config.json").read_text(encoding="utf-8"))["model_max_length"], 20)
+        model.save(HERE / "longer-saved")
+        self.assertEqual(brim.Model(HERE / "longer-saved")._longest(), 20)
+        (folder / "modules.json").unlink()
+        self.assertTrue(same(by_program(folder, [text]), by_program(folder, [text], "--max-length", "6")))
+
+    def test_prompt_swallows(self):
+        """of a prompt that is longer than the cut what ends the text is pooled, where the prompt's tokens are not: as the library does it"""
+        made = {}
+        for pooling, included in (("mean", False), ("lasttoken", True)):
+            folder = HERE / f"swallowed-{pooling}"
+            shutil.copytree(FOLDERS / "st-prompts", folder)
+            said = json.loads((folder / "1_Pooling" / "config.json").read_text(encoding="utf-8"))
+            said = {key: value for key, value in said.items() if not key.startswith("pooling_mode")}
+            (folder / "1_Pooling" / "config.json").write_text(json.dumps({**said, "pooling_mode": pooling, "include_prompt": included}), encoding="utf-8")
+            (folder / "config_sentence_transformers.json").write_text(json.dumps({"prompts": {"query": "a good film and a bad film: "}}), encoding="utf-8")
+            made[pooling] = brim.Model(folder).embed(["the"], prompt="query", max_length=6)
+        np.testing.assert_allclose(made["mean"], made["lasttoken"], atol=1e-6)
+
     def test_written_meanwhile(self):
         """what is made of weights that another thread changes meanwhile is asked once, and not kept"""
         model, make, made = brim.Model(FOLDERS / "st-prompts"), _core.embedder, []

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import unittest
 
+import brim
 import case
 
 try:
@@ -207,6 +208,52 @@ class Sentences(unittest.TestCase):
             else:
                 with self.assertRaisesRegex(AssertionError, "do_lower_case"):
                     self.vectors(folder)
+
+    def lengths(self, made):
+        """Copies of a folder in which each place that may say a length says each of several; with what is said and the positions."""
+        places = {name: json.loads((made / name).read_text(encoding="utf-8")) for name in ("config.json", "tokenizer_config.json", "sentence_bert_config.json")}
+        tensors = safetensors.numpy.load_file(made / "model.safetensors")
+        positions = next(name for name in tensors if name.endswith("position_embeddings.weight"))
+        for most in (16, 32):
+            for own in ({}, {"model_max_length": 10}, {"model_max_length": 30}, {"model_max_length": 1e30}):
+                for length in ({}, {"max_seq_length": None}, {"max_seq_length": 5}, {"max_seq_length": 28}, {"max_seq_length": 10000}):
+                    folder = self.folder / "length"
+                    shutil.rmtree(folder, ignore_errors=True)
+                    shutil.copytree(made, folder)
+                    safetensors.numpy.save_file({**tensors, positions: np.ascontiguousarray(tensors[positions][:most])}, folder / "model.safetensors")
+                    for (name, said), one in zip(places.items(), ({"max_position_embeddings": most}, own, length)):
+                        said = {key: value for key, value in said.items() if key not in ("model_max_length", "max_seq_length")}
+                        (folder / name).write_text(json.dumps({**said, **one}), encoding="utf-8")
+                    yield folder, most, f"{most} {own} {length}"
+
+    def test_lengths(self):
+        """texts are cut where the library cuts them: at max_seq_length, else at model_max_length, within the positions; a model that is saved again, and
+        a run, keep it"""
+        texts = ["a good film " * 30, "the " * 7]
+        for folder, most, said in self.lengths(FOLDERS / "st-mean-normalize"):
+            theirs = SentenceTransformer(str(folder), device="cpu")
+            theirs.max_seq_length = min(theirs.max_seq_length, most)  # beyond which it fails
+            model = brim.Model(folder)
+            np.testing.assert_allclose(theirs.encode(texts), model.embed(texts), atol=1e-5, err_msg=said)
+            model.save(self.folder / "again")
+            self.assertEqual(SentenceTransformer(str(self.folder / "again"), device="cpu").max_seq_length, theirs.max_seq_length, said)
+            for run in (brim.train(folder, [("a film", "b")], task="embedding", epochs=1).model, brim.train(model, [("a film", "b")], task="embedding", epochs=1).model):
+                self.assertEqual(run._longest(), theirs.max_seq_length, said)
+            shutil.rmtree(self.folder / "again")
+
+    def test_lengths_of_pairs(self):
+        """the same of rerankers"""
+        made = self.folder / "made"
+        CrossEncoder(str(self.train("rerank", "labels.csv", case.folder() / "model")), device="cpu").save_pretrained(str(made))
+        self.pairs = [("a good film " * 9, "it was not " * 9), ("the", "film")]
+        self.table("labels.csv", ["query", "document", "label"], [(*pair, 1) for pair in self.pairs])
+        for folder, most, said in self.lengths(made):
+            theirs = CrossEncoder(str(folder), device="cpu")
+            theirs.max_seq_length = min(theirs.max_seq_length, most)
+            scores = theirs.predict(self.pairs)
+            np.testing.assert_allclose(scores, brim.Model(folder).predict(self.pairs), atol=1e-5, err_msg=said)
+            np.testing.assert_allclose(scores, self.scores(folder), atol=1e-5, err_msg=said)
+            self.assertEqual(brim.train(folder, [("a", "b", 1)], task="rerank", epochs=1).model._longest(), theirs.max_seq_length, said)
 
     def test_batches(self):
         """examples/python/train_sentences.py: their model, modules and loss with brim's batches; ragged ones have no padding, and the same vectors"""

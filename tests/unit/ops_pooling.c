@@ -83,8 +83,17 @@ static double expected(brim_pool_mode mode, int s, int first, int h, double pull
   return sum;
 }
 
-/* Prompts of 0, 2, 5 and 3 tokens: the third text is nothing but its prompt, and is pooled whole. */
-static const int32_t prompts[GOLDEN_COUNT] = {0, 2, 5, 3};
+/* Prompts of 0, 2, 0 and 3 tokens. */
+static const int32_t prompts[GOLDEN_COUNT] = {0, 2, 0, 3};
+
+/* Of a text that is nothing but its prompt: a sum has no terms, cls and the largest are of the whole text. */
+static void swallowed(void) {
+  for (int mode = 0; mode < BRIM_POOL_MODES; mode++) {
+    const brim_pool_terms t = brim_pool_terms_of((brim_pool_mode)mode, 5, 3);
+    const int32_t terms = mode == BRIM_POOL_CLS ? 1 : mode == BRIM_POOL_MAX ? 3 : 0;
+    ok(t.to - t.from == terms && t.divisor == 1, "mode %d has %d terms", mode, (int)terms);
+  }
+}
 
 static void check_joined(const brim_ops *ops, brim_pool_list modes, bool skips, int width) {
   case_memory m = {0};
@@ -182,6 +191,7 @@ static void check_of_level(brim_cpu_level level) {
 #endif
 
 CASES(pooling) {
+  swallowed();
   check_pools(brim_ops_ref());
 #ifndef BRIM_REAL_DOUBLE
   runtime = case_runtime_of(2);

@@ -192,7 +192,7 @@ static void given_of_embed(void) {
   TRY(brim_encoder_folder, G(runtime), G(folder), G(out));
   TRY(brim_prompts_find, G(runtime), G(folder), NULL, NULL, OUT(brim_prompts, out));
   TRY(brim_prompts_of_columns, G(prompts), G(folder), G(given), COUNT(given_count), G(columns), COUNT(column_count));
-  TRY(brim_prompts_use, G(prompts), G(tokenizer), G(model));
+  TRY(brim_prompts_use, G(prompts), G(tokenizer), 0, G(model));
   TRY(brim_embedder_run, G(embedder), G(texts), COUNT(count), NULL, G(vectors), NULL);
   TRY(brim_embed_file, G(embedder), G(reader), G(output), G(options), OUT(brim_embed_file_result, result));
   TRY(brim_evaluate_retrieval, G(embedder), G(options), OUT(brim_retrieval_report, out));

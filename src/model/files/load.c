@@ -23,6 +23,7 @@ static int describe_modules(brim_runtime *runtime, const char *folder, brim_mode
   if (!status && modules.listed)
     status = brim_modules_load(&modules, out->hidden, &why);
   if (!status && modules.listed)
+    modules.max_length = modules.max_length > out->max_length ? out->max_length : modules.max_length,
     brim_modules_words(&modules, &words);
   else if (status && status != BRIM_E_MEMORY)
     brim_text_string(&words, why.message);
@@ -56,7 +57,7 @@ int brim_model_describe(brim_runtime *runtime, const char *folder, brim_model_in
   brim_config_free(&config);
   BRIM_TRY(brim_pooling_made_for(runtime, folder, &out->made_for, err));
   BRIM_TRY(describe_modules(runtime, folder, out, err));
-  return brim_length_made_for(runtime, folder, &out->made_length, err);
+  return brim_lengths_made_for(runtime, folder, out, err);
 }
 
 #ifdef BRIM_REAL_DOUBLE

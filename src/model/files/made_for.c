@@ -5,6 +5,7 @@
 #include "base/status.h"
 #include "model/config.h"
 #include "model/files/modules.h"
+#include "task/task.h"
 
 /* NULL where there is no such file, or it is another program's: what brim cannot read says nothing. */
 static int load_file(brim_runtime *runtime, const char *folder, const char *path, const char *name, brim_json_document **out,
@@ -28,14 +29,44 @@ int brim_pooling_made_for(brim_runtime *runtime, const char *folder, brim_poolin
   return BRIM_OK;
 }
 
-int brim_length_made_for(brim_runtime *runtime, const char *folder, int32_t *out, brim_error *err) {
-  brim_json_document *document;
+/* That of a cross-encoder is of pairs: sentence-transformers makes other modules where a folder is read as the other kind. */
+static int read_lengths(brim_runtime *runtime, const brim_modules *m, brim_model_info *out, brim_error *err) {
+  brim_json_document *document, *settings = NULL;
   brim_error ignored;
-  int64_t length = 0;
-  BRIM_TRY(load_file(runtime, folder, "", "sentence_bert_config.json", &document, err));
-  if (document && brim_json_read_int(document, brim_json_root(document), "max_seq_length", 1, INT32_MAX, &length, &ignored))
+  int32_t length = 0;
+  BRIM_TRY(load_file(runtime, m->encoder, "", "sentence_bert_config.json", &document, err));
+  const int status = load_file(runtime, m->home, "", "config_sentence_transformers.json", &settings, err);
+  if (!status && document && brim_module_length(document, &length, &ignored))
     length = 0;
+  if (!status && settings && brim_json_is_string(brim_json_get(brim_json_root(settings), "model_type"), "CrossEncoder"))
+    out->scored_length = length;
+  else if (!status)
+    out->made_length = length;
+  brim_json_free(settings);
   brim_json_free(document);
-  *out = (int32_t)length;
-  return BRIM_OK;
+  return status;
+}
+
+int brim_lengths_made_for(brim_runtime *runtime, const char *folder, brim_model_info *out, brim_error *err) {
+  brim_modules modules;
+  brim_error ignored;
+  out->made_length = out->scored_length = 0;
+  int status = brim_modules_find_encoder(runtime, folder, &modules, &ignored);
+  if (status == BRIM_E_MEMORY)
+    status = BRIM_NOMEM(err);
+  else
+    status = !status && modules.listed ? read_lengths(runtime, &modules, out, err) : BRIM_OK;
+  brim_modules_free(&modules);
+  return status;
+}
+
+int32_t brim_length_of(int32_t made, int32_t own, int32_t most) {
+  const int32_t said = made > 0 ? made : own;
+  return said > 0 && said < most ? said : most;
+}
+
+int32_t brim_model_info_length(const brim_model_info *info, brim_task task, int32_t own) {
+  const brim_shape *shape = brim_task_shape(task);
+  const int32_t made = shape->bare ? info->made_length : shape->several_texts ? info->scored_length : 0;
+  return brim_length_of(made, own, info->max_length);
 }

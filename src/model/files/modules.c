@@ -370,19 +370,30 @@ static int check_lower(brim_runtime *runtime, const char *folder, const brim_jso
                                "do_lower_case out");
 }
 
+int brim_module_length(const brim_json_document *d, int32_t *out, brim_error *err) {
+  const brim_json_value *value = brim_json_get(brim_json_root(d), "max_seq_length");
+  double length = 0;
+  *out = 0;
+  BRIM_TRY(brim_json_read_real(d, brim_json_root(d), "max_seq_length", &length, err));
+  if (!value || value->kind == BRIM_JSON_NULL)
+    return BRIM_OK;
+  if (!(length >= 1) || (length < INT32_MAX && length != floor(length)))
+    return brim_json_error(d, value, err, BRIM_E_FORMAT, "\"max_seq_length\" must be a whole number, at least 1");
+  *out = length < INT32_MAX ? (int32_t)length : INT32_MAX;
+  return BRIM_OK;
+}
+
 static int read_length(brim_modules *m, const char *folder, brim_error *err) {
   brim_json_document *d;
-  int64_t length = 0;
   bool lower = false;
   BRIM_TRY(brim_module_json(m->runtime, folder, "", "sentence_bert_config.json", &d, err));
   if (!d)
     return BRIM_OK;
-  int status = brim_json_read_int(d, brim_json_root(d), "max_seq_length", 1, 1 << 30, &length, err);
+  int status = brim_module_length(d, &m->max_length, err);
   if (!status)
     status = brim_json_read_bool(d, brim_json_root(d), "do_lower_case", &lower, err);
   if (!status && lower)
     status = check_lower(m->runtime, folder, d, err);
-  m->max_length = (int32_t)length;
   brim_json_free(d);
   return status;
 }
@@ -524,7 +535,8 @@ int brim_modules_load_settings(brim_modules *m, brim_error *err) {
 int brim_modules_load(brim_modules *m, int32_t hidden, brim_error *err) {
   m->token = m->hidden = hidden;
   BRIM_TRY(read_modules(m, m->home, err));
-  BRIM_TRY(read_length(m, m->encoder, err));
+  if (m->listed) /* sentence-transformers looks at no file of its own where there is no modules.json */
+    BRIM_TRY(read_length(m, m->encoder, err));
   set_widths(m);
   return brim_modules_load_settings(m, err);
 }
@@ -636,7 +648,7 @@ static void apply_step(const brim_module_step *s, const double *x, double *y) {
 
 void brim_modules_apply(const brim_modules *m, const float *tokens, int32_t count, int32_t skipped, double *work, float *vector) {
   double *x = work, *y = work + m->widest;
-  const int32_t first = m->without_prompt ? brim_pool_first(skipped, count) : 0;
+  const int32_t first = m->without_prompt ? skipped : 0;
   for (int32_t i = 0; i < m->modes.count; i++)
     pool(m->modes.of[i], tokens, m->hidden, first, count, x + (int64_t)i * m->hidden);
   for (int32_t i = 0; i < m->step_count; i++) {

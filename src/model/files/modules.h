@@ -27,6 +27,8 @@ const char *brim_module_flag(brim_pool_mode mode);
 /* Adds those of 1_Pooling/config.json: {"pooling_mode": "mean"}, or a list of them; or the older {"pooling_mode_mean_tokens":
  * true, ..}, where none, if the mean is not even false, is the mean. */
 int brim_module_modes(const brim_json_document *d, brim_pool_list *modes, brim_error *err) BRIM_CHECK;
+/* max_seq_length of sentence_bert_config.json; 0: it says none. */
+int brim_module_length(const brim_json_document *d, int32_t *out, brim_error *err) BRIM_CHECK;
 /* Whether training has a dense layer's activation, and which it is there; and back: the index, and torch's class. */
 bool brim_module_is_trained(const brim_module_step *step, brim_activation *as);
 int32_t brim_module_activation_of(brim_activation activation);

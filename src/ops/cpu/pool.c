@@ -12,14 +12,18 @@ typedef struct pooling {
   float *y;
 } pooling;
 
-static int32_t first_of(const pooling *p, int64_t s) {
-  return p->skipped ? brim_pool_first(p->skipped[s], p->layout->lengths[s]) : 0;
+static int32_t skipped_of(const pooling *p, int64_t s) {
+  return p->skipped ? p->skipped[s] : 0;
 }
 
 /* ---- forward */
 
 static void sum_tokens(const float *x, int64_t width, brim_pool_terms t, float *y) {
   const vec share = vset(1.0f / (float)t.divisor);
+  if (t.from >= t.to) {
+    memset(y, 0, (size_t)width * sizeof *y);
+    return;
+  }
   for (int64_t i = 0; i < width; i += VEC) {
     vec sum = vset((float)brim_pool_term(&t, t.from)) * vload_n(x + t.from * width + i, width - i);
     for (int32_t r = t.from + 1; r < t.to; r++)
@@ -51,7 +55,7 @@ static void forward_task(void *context, int64_t s, int worker) {
   const pooling *p = context;
   float *y = p->y + s * p->modes.count * p->width;
   for (int32_t k = 0; k < p->modes.count; k++, y += p->width) {
-    const brim_pool_terms t = brim_pool_terms_of(p->modes.of[k], first_of(p, s), p->layout->lengths[s]);
+    const brim_pool_terms t = brim_pool_terms_of(p->modes.of[k], skipped_of(p, s), p->layout->lengths[s]);
     if (p->modes.of[k] == BRIM_POOL_MAX)
       find_largest(p, s, t, y);
     else
@@ -67,7 +71,7 @@ static void share_gradient(const pooling *p, int64_t s, int32_t r, float *dx) {
   const int64_t width = p->width;
   bool any = false;
   for (int32_t k = 0; k < p->modes.count; k++, dy += width) {
-    const brim_pool_terms t = brim_pool_terms_of(p->modes.of[k], first_of(p, s), p->layout->lengths[s]);
+    const brim_pool_terms t = brim_pool_terms_of(p->modes.of[k], skipped_of(p, s), p->layout->lengths[s]);
     if (p->modes.of[k] == BRIM_POOL_MAX || r < t.from || r >= t.to)
       continue;
     const vec share = vset((float)brim_pool_term(&t, r) * (1.0f / (float)t.divisor));

@@ -55,7 +55,7 @@ void REF(pool_backward)(brim_ops_context *c, const brim_pool_gradient *p) {
 
 static brim_pool_terms terms_of(const brim_layout *layout, const int32_t *skipped, brim_pool_mode mode, int32_t s) {
   const int32_t count = layout->lengths[s];
-  return brim_pool_terms_of(mode, skipped ? brim_pool_first(skipped[s], count) : 0, count);
+  return brim_pool_terms_of(mode, skipped ? skipped[s] : 0, count);
 }
 
 /* One number of a text: column i of a mode. */

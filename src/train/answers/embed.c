@@ -164,11 +164,7 @@ int32_t brim_embedder_dimensions(const brim_embedder *e, int32_t wanted) {
 }
 
 int32_t brim_embedder_max_length(const brim_embedder *e) {
-  const int32_t limits[] = {e->modules.max_length, brim_tokenizer_max_length(e->tokenizer)};
-  int32_t most = brim_model_max_length(e->model);
-  for (int i = 0; i < 2; i++)
-    most = limits[i] > 0 && limits[i] < most ? limits[i] : most;
-  return most;
+  return brim_length_of(e->modules.max_length, brim_tokenizer_max_length(e->tokenizer), brim_model_max_length(e->model));
 }
 
 const char *brim_embedder_query_prompt(brim_embedder *e) {
@@ -450,7 +446,7 @@ int brim_embedder_run(brim_embedder *e, const brim_string *texts, uint64_t count
     return BRIM_OK;
   j.width = brim_embedder_dimensions(e, options.dimensions);
   if (*prompt) {
-    BRIM_TRY(brim_prompt_tokens(e->runtime, e->tokenizer, prompt, &j.prompt_tokens, err));
+    BRIM_TRY(brim_prompt_tokens(e->runtime, e->tokenizer, prompt, max_length, &j.prompt_tokens, err));
     BRIM_TRY(encode_after_prompt(e, prompt, texts, count, max_length, err));
   } else {
     BRIM_TRY(encode(e, texts, count, max_length, err));

@@ -219,13 +219,14 @@ int brim_prompts_of_columns(brim_prompts *prompts, const char *folder, const cha
 
 /* ---- their use ----------------------------------------------------------------------------------------------- */
 
-int brim_prompts_use(const brim_prompts *prompts, const brim_tokenizer *tokenizer, brim_model *model, brim_error *err) {
+int brim_prompts_use(const brim_prompts *prompts, const brim_tokenizer *tokenizer, int32_t max_length, brim_model *model,
+                     brim_error *err) {
   BRIM_GIVEN(err, prompts, tokenizer, model);
   int32_t tokens[BRIM_MOST_PROMPTS] = {0};
   bool any = false;
   for (int i = 0; i < BRIM_MOST_PROMPTS; i++)
     if (prompts->texts[i]) {
-      BRIM_TRY(brim_prompt_tokens(prompts->runtime, tokenizer, prompts->texts[i], &tokens[i], err));
+      BRIM_TRY(brim_prompt_tokens(prompts->runtime, tokenizer, prompts->texts[i], max_length, &tokens[i], err));
       any = true;
     }
   if (!any)
