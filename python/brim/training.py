@@ -145,7 +145,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *apart: Any,
             raise TypeError(f"args: a TrainingArguments of transformers is needed, not {args!r:.60}")
         given = {**_options.of_arguments(args), **({"seed": seed} if seed != 42 else {}), **({"output_dir": os.fspath(output)} if output else {})}
         seed = given.pop("seed")
-        options = {**given, **options}
+        by_name = {_options.brims(name) for name, value in options.items() if value is not None}
+        options = {**{name: value for name, value in given.items() if _options.brims(name) not in by_name}, **options}
         output = None
     if train is None:
         raise TypeError("brim.train needs rows: brim.train(model, rows)")
@@ -156,7 +157,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *apart: Any,
     given = {"eval": eval, "output": output, "max_length": max_length}
     options = _options.canonical({**{k: v for k, v in given.items() if v is not None}, **options})
     eval, output, max_length = (options.pop(name, None) for name in given)
-    tf32 = options.pop("tf32", tf32)  # of TrainingArguments
+    tf32, prompts = options.pop("tf32", tf32), options.pop("prompts", None) if prompts is None else prompts  # of TrainingArguments
     data_seed = options.pop("seed", None)
     if data_seed is not None and seed not in (42, data_seed):
         raise TypeError("brim has one seed, for the order of the rows and the rest: leave out data_seed, or seed")
@@ -462,12 +463,30 @@ def _in_set(name: str):
         raise
 
 
-def _tests(test) -> list[tuple[str, Any]]:
+def _tests(test, text: str | None) -> list[tuple[str, Any]]:
+    """The sets that folds predict, as _named has those that are evaluated: with or without labels. text: the column of texts, where rows may be texts alone."""
     if test is None:
         return []
-    if _holders.is_splits(test):
+    if _holders.is_splits(test) or text is not None and "label" not in test and _holders.are_texts_by_names(test, text):
         return [(str(name), data) for name, data in test.items()]
     return [("test", test)]
+
+
+def _without_labels(data, dataset: Dataset):
+    """Rows in memory as tuples, as those of the training data are, without their last item, which is a label: no text, or a class that is known."""
+    width = 3 if dataset.has_pairs else 2
+
+    def is_label(last: Any) -> bool:
+        if width == 3 or not isinstance(last, str):
+            return True
+        try:
+            return dataset.labels is not None and dataset.labels.id(last) >= 0
+        except KeyError:
+            return False
+
+    if not isinstance(data, list) or not data or not all(isinstance(row, tuple) and len(row) == width and is_label(row[-1]) for row in data):
+        return data
+    return [row[:-1] if width == 3 else row[0] for row in data]
 
 
 def _share_said(more) -> str:
