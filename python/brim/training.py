@@ -197,10 +197,11 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *apart: Any,
     shape = _shapes.of(task)
     masked = shape.made
     train_rows, named = _rows_to_train(train), _named(eval, train, (text_column or "text") if masked else None)
+    test_sets = _tests(more["test"], None if shape.several_texts else text_column or "text")
     reads = [("model", "model", model._home if isinstance(model, Model) else model), ("model", "tokenizer", tokenizer.path), ("keeps", "cache", options.get("cache"))]
     _outputs.check(runtime, output, told.files(output), reads, bool(options.get("resume")),
-                   [("train", train_rows), *named, *_tests(more["test"])])
-    _outputs.check_sets(train_rows, [*named, *_tests(more["test"])])
+                   [("train", train_rows), *named, *test_sets])
+    _outputs.check_sets(train_rows, [*named, *test_sets])
     fits = said["max_length"]
     limit = max_length or (model._longest() if isinstance(model, Model) else min(fits, tokenizer.max_length or fits))
     if max_length is not None and not 0 < max_length <= fits:
@@ -250,7 +251,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *apart: Any,
         _refuse_of_masks({"brim.compare": ways, "labels": labels, "keep_head": keep_head or None, "fold_column": more["fold_column"], "folds": folds})
     numbered = {"numbering": "words" if whole_words else "tokens"} if masked else {}
 
-    files_too = any(_files.is_text_files(data) for _, data in [("", train_rows), *named, *_tests(more["test"])])
+    files_too = any(_files.is_text_files(data) for _, data in [("", train_rows), *named, *test_sets])
 
     def rows(data, known, labelled: bool | None = True, name="") -> Dataset:
         data, labelled = _holders.kept(data), labelled and not masked
@@ -343,7 +344,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *apart: Any,
         if ways is not None:
             return _runs.run_compare(model, dataset, evals, seed, limit, told, options, ways, train)
         if folds is not None:
-            tests = [(name, rows(data, None, labelled=None if shape.bare else False, name=name)) for name, data in _tests(more["test"])]
+            bare = (lambda data: data) if several else lambda data: _without_labels(data, dataset)
+            tests = [(name, rows(bare(_holders.kept(data)), None, labelled=None if shape.bare else False, name=name)) for name, data in test_sets]
             paired = next((name for name, test in tests if test.has_pairs and not dataset.has_pairs and not several), None)
             if paired:
                 raise MismatchError(f"{paired}: its rows are pairs of texts, as two texts of a row are without labels, and those of the training data are single texts: give the texts alone")
@@ -467,7 +469,7 @@ def _tests(test, text: str | None) -> list[tuple[str, Any]]:
     """The sets that folds predict, as _named has those that are evaluated: with or without labels. text: the column of texts, where rows may be texts alone."""
     if test is None:
         return []
-    if _holders.is_splits(test) or text is not None and "label" not in test and _holders.are_texts_by_names(test, text):
+    if _holders.is_splits(test) or text is not None and _holders.are_texts_by_names(test, text) and "label" not in test:
         return [(str(name), data) for name, data in test.items()]
     return [("test", test)]
 
