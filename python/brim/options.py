@@ -89,14 +89,14 @@ _ELSEWHERE = {
     "optim_args": "beta1, beta2, eps, momentum and weight_decay are the optimizer's numbers",
     "optim_target_modules": "freeze and train_only choose tensors",
     "neftune_noise_alpha": "no noise is added to embeddings",
-    "ignore_data_skip": "a resumed run goes on with the row where it stopped",
+    "ignore_data_skip": "a resumed run continues with the row where it stopped",
     "include_for_metrics": "compute_metrics gets the logits and the labels",
     "batch_eval_metrics": "compute_metrics is called once for all rows of a set",
     "label_names": "label_column names the column of labels",
     "batch_sampler": "batching says which rows go together",
     "multi_dataset_batch_sampler": "it trains on one set of rows; stream=True with weights mixes files",
     "router_mapping": "all texts go through one encoder",
-    "learning_rate_mapping": "lr is of all tensors; layer_lr_decay, freeze and train_only tell them apart",
+    "learning_rate_mapping": "lr is of all tensors; layer_lr_decay, freeze and train_only distinguish them",
 }
 #: Defaults of TrainingArguments, which an object of it means where it does not say otherwise.
 _ARGUMENTS = ("num_train_epochs", "per_device_train_batch_size", "learning_rate", "weight_decay", "max_grad_norm", "seed")

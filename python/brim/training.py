@@ -197,7 +197,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *apart: Any,
     shape = _shapes.of(task)
     masked = shape.made
     train_rows, named = _rows_to_train(train), _named(eval, train, (text_column or "text") if masked else None)
-    test_sets = _tests(more["test"], None if shape.several_texts else text_column or "text")
+    several = shape.several_texts
+    test_sets = _tests(more["test"], None if several else text_column or "text")
     reads = [("model", "model", model._home if isinstance(model, Model) else model), ("model", "tokenizer", tokenizer.path), ("keeps", "cache", options.get("cache"))]
     _outputs.check(runtime, output, told.files(output), reads, bool(options.get("resume")),
                    [("train", train_rows), *named, *test_sets])
@@ -206,7 +207,6 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *apart: Any,
     limit = max_length or (model._longest() if isinstance(model, Model) else min(fits, tokenizer.max_length or fits))
     if max_length is not None and not 0 < max_length <= fits:
         raise UsageError(f"max_length is {max_length}: the model has positions for 1 to {fits} tokens")
-    several = shape.several_texts
     if several:
         _refuse_of_pairs(task, model, keep_head, labels, told)
         if shape.bare and max_length is None:  # as texts will be cut when the folder is used
