@@ -300,15 +300,22 @@ class TrainOptions(TypedDict, total=False):
     cpu: Literal["auto", "plain", "avx2", "avx512", "amx"]. Instructions to use. Default: auto.
 
     Also known, as other programs call them: best_is_small, callbacks, compute_metrics, eval_max_tokens, eval_when, progress, report_to,
-    save_when, truncation, truncation_side, validation_split, weights, adam_beta1, adam_beta2, adam_epsilon, buffer_size, data_seed,
-    dataloader_drop_last, early_stopping_patience, early_stopping_threshold, eval_dataset, eval_steps, eval_strategy, evaluation_strategy,
-    gradient_checkpointing, label_smoothing_factor, learning_rate, logging_steps, lr_scheduler_type, max_grad_norm, max_seq_length,
+    save_when, truncation, truncation_side, validation_split, weights, activation_checkpointing, adam_beta1, adam_beta2, adam_epsilon,
+    buffer_size, data_seed, dataloader_drop_last, early_stopping_patience, early_stopping_threshold, eval_dataset, eval_steps, eval_strategy,
+    evaluation_strategy, gradient_checkpointing, label_smoothing_factor, learning_rate, logging_steps, max_grad_norm, max_seq_length,
     metric_for_best_model, num_epochs, num_train_epochs, optim, output_dir, overwrite_output_dir, per_device_eval_batch_size,
     per_device_train_batch_size, resume_from_checkpoint, save_steps, save_strategy, save_total_limit, train_batch_size, load_best_model_at_end,
-    greater_is_better, disable_tqdm, args, train_dataset, processing_class, gradient_accumulation_steps, bf16, bf16_full_eval,
-    dataloader_num_workers, dataloader_persistent_workers, dataloader_pin_memory, dataloader_prefetch_factor, do_eval, do_predict, do_train,
-    fp16, fp16_full_eval, group_by_length, log_level, logging_dir, logging_first_step, logging_strategy, no_cuda, push_to_hub,
-    remove_unused_columns, run_name, save_only_model, save_safetensors, use_cpu.
+    greater_is_better, disable_tqdm, lr_scheduler_type, train_sampling_strategy, args, train_dataset, processing_class,
+    gradient_accumulation_steps, bf16, activation_checkpointing_kwargs, average_tokens_across_devices, bf16_full_eval, dataloader_in_order,
+    dataloader_multiprocessing_context, dataloader_num_workers, dataloader_persistent_workers, dataloader_pin_memory,
+    dataloader_prefetch_factor, ddp_backend, ddp_broadcast_buffers, ddp_bucket_cap_mb, ddp_find_unused_parameters, ddp_static_graph,
+    ddp_timeout, do_eval, do_predict, do_train, enable_jit_checkpoint, eval_accumulation_steps, eval_do_concat_batches, eval_use_gather_object,
+    fp16, fp16_full_eval, full_determinism, gradient_checkpointing_kwargs, group_by_length, hub_always_push, hub_model_id, hub_private_repo,
+    hub_revision, hub_strategy, hub_token, include_num_input_tokens_seen, length_column_name, liger_kernel_config, local_rank, log_level,
+    log_level_replica, log_on_each_node, logging_dir, logging_first_step, logging_nan_inf_filter, logging_strategy, no_cuda,
+    prediction_loss_only, project, push_to_hub, remove_unused_columns, run_name, save_on_each_node, save_only_model, save_safetensors,
+    skip_memory_metrics, torch_compile, torch_compile_backend, torch_compile_mode, torch_empty_cache_steps, trackio_bucket_id, trackio_space_id,
+    trackio_static_space_id, use_cache, use_cpu, use_liger_kernel.
     """
 
     windows: int | None
@@ -520,6 +527,8 @@ class TrainOptions(TypedDict, total=False):
     """This share of the rows is evaluated on, and not trained on; fold_seed draws them."""
     weights: Sequence[float] | None
     """With stream: every file is a source, and this is its share of the rows."""
+    activation_checkpointing: bool | None
+    """`checkpoint_activations` by the name of TrainingArguments."""
     adam_beta1: float | None
     """`beta1` by the name of TrainingArguments."""
     adam_beta2: float | None
@@ -552,8 +561,6 @@ class TrainOptions(TypedDict, total=False):
     """`lr` by the name of TrainingArguments."""
     logging_steps: int | None
     """`log_every` by the name of TrainingArguments."""
-    lr_scheduler_type: Literal["linear", "cosine", "constant"] | None
-    """`schedule` by the name of TrainingArguments."""
     max_grad_norm: float | None
     """`clip` by the name of TrainingArguments."""
     max_seq_length: int | None
@@ -590,6 +597,10 @@ class TrainOptions(TypedDict, total=False):
     """Not best_is_small, by the name of TrainingArguments."""
     disable_tqdm: bool | None
     """Progress=False by the name of TrainingArguments."""
+    lr_scheduler_type: Literal["linear", "cosine", "constant", "constant_with_warmup"] | None
+    """`schedule` by the name of TrainingArguments, whose constant has no warm-up."""
+    train_sampling_strategy: Literal["random", "sequential"] | None
+    """`batching` by the name of TrainingArguments."""
     args: Any
     """A TrainingArguments of transformers; keywords come before it."""
     train_dataset: Any
@@ -600,7 +611,15 @@ class TrainOptions(TypedDict, total=False):
     """A step has so many times the rows, computed in as many parts."""
     bf16: bool | None
     """Precision="bf16" by the name of TrainingArguments."""
+    activation_checkpointing_kwargs: Any
+    """As in TrainingArguments, as far as brim does it."""
+    average_tokens_across_devices: Any
+    """As in TrainingArguments, as far as brim does it."""
     bf16_full_eval: Any
+    """As in TrainingArguments, as far as brim does it."""
+    dataloader_in_order: Any
+    """As in TrainingArguments, as far as brim does it."""
+    dataloader_multiprocessing_context: Any
     """As in TrainingArguments, as far as brim does it."""
     dataloader_num_workers: Any
     """As in TrainingArguments, as far as brim does it."""
@@ -610,27 +629,81 @@ class TrainOptions(TypedDict, total=False):
     """As in TrainingArguments, as far as brim does it."""
     dataloader_prefetch_factor: Any
     """As in TrainingArguments, as far as brim does it."""
+    ddp_backend: Any
+    """As in TrainingArguments, as far as brim does it."""
+    ddp_broadcast_buffers: Any
+    """As in TrainingArguments, as far as brim does it."""
+    ddp_bucket_cap_mb: Any
+    """As in TrainingArguments, as far as brim does it."""
+    ddp_find_unused_parameters: Any
+    """As in TrainingArguments, as far as brim does it."""
+    ddp_static_graph: Any
+    """As in TrainingArguments, as far as brim does it."""
+    ddp_timeout: Any
+    """As in TrainingArguments, as far as brim does it."""
     do_eval: Any
     """As in TrainingArguments, as far as brim does it."""
     do_predict: Any
     """As in TrainingArguments, as far as brim does it."""
     do_train: Any
     """As in TrainingArguments, as far as brim does it."""
+    enable_jit_checkpoint: Any
+    """As in TrainingArguments, as far as brim does it."""
+    eval_accumulation_steps: Any
+    """As in TrainingArguments, as far as brim does it."""
+    eval_do_concat_batches: Any
+    """As in TrainingArguments, as far as brim does it."""
+    eval_use_gather_object: Any
+    """As in TrainingArguments, as far as brim does it."""
     fp16: Any
     """As in TrainingArguments, as far as brim does it."""
     fp16_full_eval: Any
     """As in TrainingArguments, as far as brim does it."""
+    full_determinism: Any
+    """As in TrainingArguments, as far as brim does it."""
+    gradient_checkpointing_kwargs: Any
+    """As in TrainingArguments, as far as brim does it."""
     group_by_length: Any
     """As in TrainingArguments, as far as brim does it."""
+    hub_always_push: Any
+    """As in TrainingArguments, as far as brim does it."""
+    hub_model_id: Any
+    """As in TrainingArguments, as far as brim does it."""
+    hub_private_repo: Any
+    """As in TrainingArguments, as far as brim does it."""
+    hub_revision: Any
+    """As in TrainingArguments, as far as brim does it."""
+    hub_strategy: Any
+    """As in TrainingArguments, as far as brim does it."""
+    hub_token: Any
+    """As in TrainingArguments, as far as brim does it."""
+    include_num_input_tokens_seen: Any
+    """As in TrainingArguments, as far as brim does it."""
+    length_column_name: Any
+    """As in TrainingArguments, as far as brim does it."""
+    liger_kernel_config: Any
+    """As in TrainingArguments, as far as brim does it."""
+    local_rank: Any
+    """As in TrainingArguments, as far as brim does it."""
     log_level: Any
+    """As in TrainingArguments, as far as brim does it."""
+    log_level_replica: Any
+    """As in TrainingArguments, as far as brim does it."""
+    log_on_each_node: Any
     """As in TrainingArguments, as far as brim does it."""
     logging_dir: Any
     """As in TrainingArguments, as far as brim does it."""
     logging_first_step: Any
     """As in TrainingArguments, as far as brim does it."""
+    logging_nan_inf_filter: Any
+    """As in TrainingArguments, as far as brim does it."""
     logging_strategy: Any
     """As in TrainingArguments, as far as brim does it."""
     no_cuda: Any
+    """As in TrainingArguments, as far as brim does it."""
+    prediction_loss_only: Any
+    """As in TrainingArguments, as far as brim does it."""
+    project: Any
     """As in TrainingArguments, as far as brim does it."""
     push_to_hub: Any
     """As in TrainingArguments, as far as brim does it."""
@@ -638,11 +711,33 @@ class TrainOptions(TypedDict, total=False):
     """As in TrainingArguments, as far as brim does it."""
     run_name: Any
     """As in TrainingArguments, as far as brim does it."""
+    save_on_each_node: Any
+    """As in TrainingArguments, as far as brim does it."""
     save_only_model: Any
     """As in TrainingArguments, as far as brim does it."""
     save_safetensors: Any
     """As in TrainingArguments, as far as brim does it."""
+    skip_memory_metrics: Any
+    """As in TrainingArguments, as far as brim does it."""
+    torch_compile: Any
+    """As in TrainingArguments, as far as brim does it."""
+    torch_compile_backend: Any
+    """As in TrainingArguments, as far as brim does it."""
+    torch_compile_mode: Any
+    """As in TrainingArguments, as far as brim does it."""
+    torch_empty_cache_steps: Any
+    """As in TrainingArguments, as far as brim does it."""
+    trackio_bucket_id: Any
+    """As in TrainingArguments, as far as brim does it."""
+    trackio_space_id: Any
+    """As in TrainingArguments, as far as brim does it."""
+    trackio_static_space_id: Any
+    """As in TrainingArguments, as far as brim does it."""
+    use_cache: Any
+    """As in TrainingArguments, as far as brim does it."""
     use_cpu: Any
+    """As in TrainingArguments, as far as brim does it."""
+    use_liger_kernel: Any
     """As in TrainingArguments, as far as brim does it."""
 
 

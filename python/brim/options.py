@@ -1,11 +1,13 @@
 """Options of training by the names that Hugging Face's TrainingArguments has for them."""
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import enum
 import numbers
 import operator
 import re
+import warnings
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -27,7 +29,7 @@ SOURCE = {"format", "quote", "where", "min_chars", "skip_damaged", "max_record",
 STREAM = {"stream", "shuffle_window", "weights", "repeat", "prefetch"}
 #: What brim.train does with them itself.
 HERE = {"validation_split", "test", "fold_column", "cpu", "profile", "compute_metrics", "callbacks", "report_to", "progress"}
-CALL = {"whole_words", "eval", "output", "task", "labels", "max_length", "seed", "text_column", "pair_column", "label_column", "missing_label", "delimiter", "header", "keep_head", "pooling", "layers", "dense", "dense_activation", "reinit_layers",
+CALL = {"whole_words", "prompts", "eval", "output", "task", "labels", "max_length", "seed", "text_column", "pair_column", "label_column", "missing_label", "delimiter", "header", "keep_head", "pooling", "layers", "dense", "dense_activation", "reinit_layers",
         "columns", "no_type_ids", "revision", "on_event", "device", "tf32"}
 
 _SAME = {"learning_rate": "lr", "num_train_epochs": "epochs", "per_device_train_batch_size": "batch_size", "train_batch_size": "batch_size",
@@ -35,11 +37,14 @@ _SAME = {"learning_rate": "lr", "num_train_epochs": "epochs", "per_device_train_
          "max_grad_norm": "clip", "lr_scheduler_type": "schedule", "logging_steps": "log_every", "eval_steps": "eval_every",
          "save_steps": "save_every", "save_total_limit": "keep_checkpoints", "metric_for_best_model": "best_metric",
          "output_dir": "output", "overwrite_output_dir": "overwrite", "resume_from_checkpoint": "resume",
-         "gradient_checkpointing": "checkpoint_activations", "label_smoothing_factor": "label_smoothing", "max_seq_length": "max_length",
+         "gradient_checkpointing": "checkpoint_activations", "activation_checkpointing": "checkpoint_activations", "train_sampling_strategy": "batching", "label_smoothing_factor": "label_smoothing", "max_seq_length": "max_length",
          "dataloader_drop_last": "drop_last", "optim": "optimizer", "early_stopping_patience": "patience", "early_stopping_threshold": "min_delta",
          "eval_dataset": "eval", "num_epochs": "epochs", "data_seed": "seed", "load_best_model_at_end": "keep", "eval_strategy": "eval_when",
          "evaluation_strategy": "eval_when", "save_strategy": "save_when", "greater_is_better": "best_is_small", "disable_tqdm": "progress",
          "buffer_size": "shuffle_window"}
+
+#: All options, by brim's names.
+_KNOWN = PLAN | TRAIN | SOURCE | STREAM | HERE | CALL
 
 #: Names whose value says that brim's own way is what is wanted; any other value is refused with the reason.
 _FIXED = {
@@ -50,10 +55,19 @@ _FIXED = {
     "push_to_hub": ((False,), "brim writes a folder; huggingface_hub's upload_folder sends it"),
     "group_by_length": ((False,), 'batching="uniform" puts rows of like length together; without padding, which is the default, it saves nothing'),
 }
-#: Names that change nothing here, whatever they are.
-_IDLE = {"do_train", "do_eval", "do_predict", "logging_dir", "remove_unused_columns", "dataloader_num_workers",
-         "dataloader_pin_memory", "dataloader_prefetch_factor", "dataloader_persistent_workers", "run_name", "use_cpu", "no_cuda", "log_level",
-         "save_safetensors", "save_only_model", "logging_first_step"}
+#: Names that change no weight here, whatever they are: where and how a program of torch computes, counts, shows, keeps and sends what there is.
+_IDLE = {"do_train", "do_eval", "do_predict", "use_cpu", "no_cuda", "full_determinism", "use_cache",
+         "remove_unused_columns", "length_column_name", "prediction_loss_only", "average_tokens_across_devices",
+         "dataloader_num_workers", "dataloader_pin_memory", "dataloader_prefetch_factor", "dataloader_persistent_workers", "dataloader_multiprocessing_context",
+         "dataloader_in_order",
+         "activation_checkpointing_kwargs", "gradient_checkpointing_kwargs", "torch_compile", "torch_compile_backend", "torch_compile_mode", "torch_empty_cache_steps",
+         "use_liger_kernel", "liger_kernel_config", "local_rank", "ddp_find_unused_parameters", "ddp_bucket_cap_mb", "ddp_broadcast_buffers", "ddp_static_graph",
+         "ddp_backend", "ddp_timeout",
+         "eval_accumulation_steps", "eval_do_concat_batches", "eval_use_gather_object", "skip_memory_metrics", "include_num_input_tokens_seen",
+         "run_name", "project", "trackio_space_id", "trackio_bucket_id", "trackio_static_space_id", "log_level", "log_level_replica", "log_on_each_node",
+         "logging_dir", "logging_first_step", "logging_nan_inf_filter",
+         "save_safetensors", "save_only_model", "save_on_each_node", "enable_jit_checkpoint",
+         "hub_token", "hub_private_repo", "hub_model_id", "hub_strategy", "hub_always_push", "hub_revision"}
 
 #: What else a Trainer is given, and how brim has it.
 _ELSEWHERE = {
@@ -68,21 +82,53 @@ _ELSEWHERE = {
     "model_init": "each run begins with the folder's weights, and with a head drawn by seed",
     "preprocess_logits_for_metrics": "model.logits(rows) gives the logits",
     "peft_config": "brim trains all weights, or those that freeze and train_only leave",
+    "eval_delay": "evaluations begin with the first; eval_every and eval_strategy say how often they are",
+    "eval_on_start": "model.evaluate(rows) before the training says it",
+    "auto_find_batch_size": "max_tokens, or memory_limit, cuts steps into parts that fit",
+    "lr_scheduler_kwargs": "schedule, warmup_steps and warmup_ratio are all that there is of it",
+    "optim_args": "beta1, beta2, eps, momentum and weight_decay are the optimizer's numbers",
+    "optim_target_modules": "freeze and train_only choose tensors",
+    "neftune_noise_alpha": "no noise is added to embeddings",
+    "ignore_data_skip": "a resumed run continues with the row where it stopped",
+    "include_for_metrics": "compute_metrics gets the logits and the labels",
+    "batch_eval_metrics": "compute_metrics is called once for all rows of a set",
+    "label_names": "label_column names the column of labels",
+    "batch_sampler": "batching says which rows go together",
+    "multi_dataset_batch_sampler": "it trains on one set of rows; stream=True with weights mixes files",
+    "router_mapping": "all texts go through one encoder",
+    "learning_rate_mapping": "lr is of all tensors; layer_lr_decay, freeze and train_only distinguish them",
 }
 #: Defaults of TrainingArguments, which an object of it means where it does not say otherwise.
 _ARGUMENTS = ("num_train_epochs", "per_device_train_batch_size", "learning_rate", "weight_decay", "max_grad_norm", "seed")
 
 
 def of_arguments(args: Any) -> dict[str, Any]:
-    """A TrainingArguments as options: what it says, and of the rest the defaults that change a result."""
-    usual = type(args)(output_dir=args.output_dir)
-    said = {name: getattr(args, name) for name in vars(usual) if not name.startswith("_") and getattr(args, name) != getattr(usual, name, None)}
+    """A TrainingArguments as options: what was said where it was made, and of the rest the defaults that change a result. What is no field of it
+    was not said, but follows, and so do fields that another one sets."""
+    fields = [field for field in dataclasses.fields(args) if field.init]
+    needed = {field.name for field in fields if field.default is field.default_factory is dataclasses.MISSING} | {"output_dir"}
+    given = {name: getattr(args, name) for name in needed}
+    usual = type(args)(**given)
+    said = {field.name: getattr(args, field.name) for field in fields if getattr(args, field.name) != getattr(usual, field.name)}
+    options = [brims(name) for name in said]
+    for name in list(said):
+        unclear = brims(name) not in _KNOWN or options.count(brims(name)) > 1 or name == "warmup_steps"
+        if unclear and any(_follows(name, args, {**given, other: said[other]}) for other in said if other != name):
+            del said[name]
+    if "save_steps" in said and hasattr(args, "save_strategy"):  # "steps" alone, which is the usual one
+        said.setdefault("save_strategy", args.save_strategy)
     rest = {name: getattr(args, name) for name in (*_ARGUMENTS, "output_dir") if getattr(args, name, None) is not None}
-    return {**{n: v for n, v in said.items() if n not in _DERIVED}, **rest}
+    return {**said, **rest}
 
 
-#: What TrainingArguments sets by itself.
-_DERIVED = {"hub_token", "deepspeed_plugin", "distributed_state", "local_rank", "eval_do_concat_batches", "eval_delay", "logging_dir"}
+def _follows(name: str, args: Any, given: dict[str, Any]) -> bool:
+    """Whether a field has its value where other ones alone are given."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return bool(getattr(type(args)(**given), name) == getattr(args, name))
+    except (TypeError, ValueError, ImportError, RuntimeError):  # which contradict each other without the rest
+        return False
 
 
 def _plain(value):
@@ -104,6 +150,8 @@ def _value(name: str, given: str, value: Any) -> Any:
         return "best" if value else "last"
     if given in _STRATEGIES and value is not None:
         return _strategy(given, value)
+    if given == "train_sampling_strategy" and value not in (None, "random", "sequential"):
+        raise TypeError(f"{given}={value!r}: " + (_FIXED[value][1] if value == "group_by_length" else "one of random, sequential"))
     if given == "greater_is_better":
         return None if value is None else not value
     if given == "disable_tqdm":
@@ -141,8 +189,13 @@ def _rhythm(out: dict[str, Any], said: dict[str, str]) -> None:
             out.update({when: "steps"}), out.pop(every, None)
 
 
-def _warmup(out: dict[str, Any]) -> None:
-    """warmup_steps below 1 is a share of all steps, as transformers has it."""
+def _warmup(out: dict[str, Any], said: dict[str, str]) -> None:
+    """warmup_steps below 1 is a share of all steps, as transformers has it; and of its name, its constant rate, which has no warm-up."""
+    if said.get("schedule") == "lr_scheduler_type" and out.get("schedule") == "constant_with_warmup":
+        out["schedule"] = "constant"
+    elif said.get("schedule") == "lr_scheduler_type" and out.get("schedule") == "constant" and (out.get("warmup_steps") or out.get("warmup_ratio")):
+        raise TypeError('lr_scheduler_type="constant" has no warm-up: give "constant_with_warmup", or leave out '
+                        + ("warmup_steps" if out.get("warmup_steps") else "warmup_ratio"))
     steps = out.get("warmup_steps")
     if isinstance(steps, float) and 0 < steps < 1:
         if out.get("warmup_ratio"):
@@ -172,7 +225,7 @@ def _better(out: dict[str, Any], said: dict[str, str]) -> None:
 
 
 def _unknown(name: str) -> TypeError:
-    known = sorted(PLAN | TRAIN | SOURCE | STREAM | HERE | CALL | set(_SAME) | {"bf16"})
+    known = sorted(_KNOWN | set(_SAME) | {"bf16"})
     near = difflib.get_close_matches(name, known, 1, 0.75) or [k for k in known if k.startswith(name) or name in k.split("_")][:1]
     return TypeError(f'there is no option "{name}"' + (f"; did you mean {near[0]}?" if near else ": help(brim.train) lists them"))
 
@@ -204,13 +257,13 @@ def canonical(options: dict[str, Any]) -> dict[str, Any]:
             continue
         if given in _ELSEWHERE:
             raise TypeError(f"brim.train has no {given}: {_ELSEWHERE[given]}")
-        if name not in PLAN | TRAIN | SOURCE | STREAM | HERE | CALL:
+        if name not in _KNOWN:
             raise _unknown(given)
         if name in out:
             raise TypeError(f"{said[name]} and {given} are the same option: give one of them")
         out[name], said[name] = _value(name, given, value), given
     out = {name: value for name, value in out.items() if value is not None}
-    _rhythm(out, said), _warmup(out), _better(out, said)
+    _rhythm(out, said), _warmup(out, said), _better(out, said)
     within({name: value for name, value in out.items() if name != "max_length"})  # of which the model says the most
     return out
 

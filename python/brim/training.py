@@ -145,7 +145,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *apart: Any,
             raise TypeError(f"args: a TrainingArguments of transformers is needed, not {args!r:.60}")
         given = {**_options.of_arguments(args), **({"seed": seed} if seed != 42 else {}), **({"output_dir": os.fspath(output)} if output else {})}
         seed = given.pop("seed")
-        options = {**given, **options}
+        by_name = {_options.brims(name) for name, value in options.items() if value is not None}
+        options = {**{name: value for name, value in given.items() if _options.brims(name) not in by_name}, **options}
         output = None
     if train is None:
         raise TypeError("brim.train needs rows: brim.train(model, rows)")
@@ -156,7 +157,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *apart: Any,
     given = {"eval": eval, "output": output, "max_length": max_length}
     options = _options.canonical({**{k: v for k, v in given.items() if v is not None}, **options})
     eval, output, max_length = (options.pop(name, None) for name in given)
-    tf32 = options.pop("tf32", tf32)  # of TrainingArguments
+    tf32, prompts = options.pop("tf32", tf32), options.pop("prompts", None) if prompts is None else prompts  # of TrainingArguments
     data_seed = options.pop("seed", None)
     if data_seed is not None and seed not in (42, data_seed):
         raise TypeError("brim has one seed, for the order of the rows and the rest: leave out data_seed, or seed")
@@ -196,15 +197,16 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *apart: Any,
     shape = _shapes.of(task)
     masked = shape.made
     train_rows, named = _rows_to_train(train), _named(eval, train, (text_column or "text") if masked else None)
+    several = shape.several_texts
+    test_sets = _tests(more["test"], None if several else text_column or "text")
     reads = [("model", "model", model._home if isinstance(model, Model) else model), ("model", "tokenizer", tokenizer.path), ("keeps", "cache", options.get("cache"))]
     _outputs.check(runtime, output, told.files(output), reads, bool(options.get("resume")),
-                   [("train", train_rows), *named, *_tests(more["test"])])
-    _outputs.check_sets(train_rows, [*named, *_tests(more["test"])])
+                   [("train", train_rows), *named, *test_sets])
+    _outputs.check_sets(train_rows, [*named, *test_sets])
     fits = said["max_length"]
     limit = max_length or (model._longest() if isinstance(model, Model) else min(fits, tokenizer.max_length or fits))
     if max_length is not None and not 0 < max_length <= fits:
         raise UsageError(f"max_length is {max_length}: the model has positions for 1 to {fits} tokens")
-    several = shape.several_texts
     if several:
         _refuse_of_pairs(task, model, keep_head, labels, told)
         if max_length is None and not isinstance(model, Model):  # as texts will be cut when the folder is used
@@ -249,7 +251,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *apart: Any,
         _refuse_of_masks({"brim.compare": ways, "labels": labels, "keep_head": keep_head or None, "fold_column": more["fold_column"], "folds": folds})
     numbered = {"numbering": "words" if whole_words else "tokens"} if masked else {}
 
-    files_too = any(_files.is_text_files(data) for _, data in [("", train_rows), *named, *_tests(more["test"])])
+    files_too = any(_files.is_text_files(data) for _, data in [("", train_rows), *named, *test_sets])
 
     def rows(data, known, labelled: bool | None = True, name="") -> Dataset:
         data, labelled = _holders.kept(data), labelled and not masked
@@ -342,7 +344,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *apart: Any,
         if ways is not None:
             return _runs.run_compare(model, dataset, evals, seed, limit, told, options, ways, train)
         if folds is not None:
-            tests = [(name, rows(data, None, labelled=None if shape.bare else False, name=name)) for name, data in _tests(more["test"])]
+            bare = (lambda data: data) if several else lambda data: _without_labels(data, dataset)
+            tests = [(name, rows(bare(_holders.kept(data)), None, labelled=None if shape.bare else False, name=name)) for name, data in test_sets]
             paired = next((name for name, test in tests if test.has_pairs and not dataset.has_pairs and not several), None)
             if paired:
                 raise MismatchError(f"{paired}: its rows are pairs of texts, as two texts of a row are without labels, and those of the training data are single texts: give the texts alone")
@@ -459,12 +462,30 @@ def _in_set(name: str):
         raise
 
 
-def _tests(test) -> list[tuple[str, Any]]:
+def _tests(test, text: str | None) -> list[tuple[str, Any]]:
+    """The sets that folds predict, as _named has those that are evaluated: with or without labels. text: the column of texts, where rows may be texts alone."""
     if test is None:
         return []
-    if _holders.is_splits(test):
+    if _holders.is_splits(test) or text is not None and _holders.are_texts_by_names(test, text) and "label" not in test:
         return [(str(name), data) for name, data in test.items()]
     return [("test", test)]
+
+
+def _without_labels(data, dataset: Dataset):
+    """Rows in memory as tuples, as those of the training data are, without their last item, which is a label: no text, or a class that is known."""
+    width = 3 if dataset.has_pairs else 2
+
+    def is_label(last: Any) -> bool:
+        if width == 3 or not isinstance(last, str):
+            return True
+        try:
+            return dataset.labels is not None and dataset.labels.id(last) >= 0
+        except KeyError:
+            return False
+
+    if not isinstance(data, list) or not data or not all(isinstance(row, tuple) and len(row) == width and is_label(row[-1]) for row in data):
+        return data
+    return [row[:-1] if width == 3 else row[0] for row in data]
 
 
 def _share_said(more) -> str:

@@ -346,7 +346,13 @@ class Lines(unittest.TestCase):
         self.refused("row 0 is .*: without labels a row of two is a pair", train, [("good", 1)] * 4, task="mlm")
         self.refused("label_column: no labels are read", train, {"text": texts, "label": texts}, task="mlm", label_column="label")
         rows = [("good film", 0), ("bad", 1)] * 4
-        self.refused("test: row 0 is .*without labels", train, rows, folds=2, test=[("a", 1)])
+        answers = lambda data, test: [(one["name"], bytes(memoryview(one["logits"]))) for one in train(data, folds=2, test=test).averages]
+        for data, texts_alone, tests in ((rows, ["a", "b"], ([("a", 1), ("b", 0)], [("a", 7), ("b", None)], iter([("a", 1), ("b", 0)]), {"test": [("a", 1), ("b", 0)]}, {"test": ["a", "b"]})),
+                                         ([("good", "p"), ("bad", "n")] * 4, ["a"], ([("a", "n")], [("a", None)])),
+                                         ([("good", "it", 1), ("bad", "it", 0)] * 4, [("a", "b")], ([("a", "b", 1)], [("a", "b", "?")]))):
+            wanted = answers(data, texts_alone)
+            for test in tests:
+                self.assertEqual(answers(data, test), wanted)
         self.refused("test: its rows are pairs of texts, as two texts of a row are without labels", train, rows, folds=2, test=[("a", "x")])
         train(rows, labels={0: "neg", 1: "pos"}, output=HERE / "renamed")
         self.assertEqual(train(rows, model=HERE / "renamed", keep_head=True, labels={0: "neg", 1: "pos"}).model.labels.names, ["neg", "pos"])
