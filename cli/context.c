@@ -173,7 +173,7 @@ int cli_cut_rows(cli_call *cli, const brim_model_info *info, brim_task task, con
     return cli_pick_max_length(cli, info->max_length, out);
   const int32_t own = brim_tokenizer_max_length(tokenizer), most = info->max_length;
   *out = brim_model_info_length(info, task, own);
-  if (*out < most && *out == brim_model_info_length(info, BRIM_TASK_CLASSIFICATION, own))
+  if (*out < most && *out == own)
     cli_note(cli, "rows are cut at %d tokens, as the tokenizer's model_max_length says; --max-length changes it", (int)*out);
   else if (*out < most)
     cli_note(cli, "texts are cut at %d tokens, as sentence_bert_config.json says; --max-length changes it", (int)*out);

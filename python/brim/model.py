@@ -356,7 +356,7 @@ class Model:
         _kinds.check(Model.rank, locals(), ComputeOptions)
         if not _shapes.of(self.task).joins_pairs:
             raise UsageError(f"the model is of {self.task}: a reranker ranks documents" + ("; if the folder is a cross-encoder of one score, say so in its config.json: "
-                             '"sentence_transformers": {"activation_fn": "torch.nn.modules.activation.Sigmoid"}' if self.task == "regression" and self.outputs == 1 else ""))
+                             '"sentence_transformers": {"activation_fn": "torch.nn.modules.activation.Sigmoid"}' if not _shapes.of(self.task).named and self.outputs == 1 and not _shapes.of(self.task).bare else ""))
         if not isinstance(query, (str, bytes)):
             raise UsageError(f"query={query!r:.60}: one text is expected")
         if top_k is not None:

@@ -1,10 +1,12 @@
 /* made_for.c: what sentence-transformers says of a folder that is read as another model: its pooling, and where texts are cut. */
+#include <math.h>
 #include <string.h>
 
 #include "base/path.h"
 #include "base/status.h"
 #include "model/config.h"
 #include "model/files/modules.h"
+#include "task/rules.h"
 #include "task/task.h"
 
 /* NULL where there is no such file, or it is another program's: what brim cannot read says nothing. */
@@ -26,6 +28,19 @@ int brim_pooling_made_for(brim_runtime *runtime, const char *folder, brim_poolin
   if (!brim_pooling_is_simple(*out))
     *out = BRIM_POOLING_CONFIG;
   brim_json_free(document);
+  return BRIM_OK;
+}
+
+int brim_module_length(const brim_json_document *d, int32_t *out, brim_error *err) {
+  const brim_json_value *value = brim_json_get(brim_json_root(d), "max_seq_length");
+  double length = 0;
+  *out = 0;
+  BRIM_TRY(brim_json_read_real(d, brim_json_root(d), "max_seq_length", &length, err));
+  if (!value || value->kind == BRIM_JSON_NULL)
+    return BRIM_OK;
+  if (!(length >= 1) || (length < INT32_MAX && length != floor(length)))
+    return brim_json_error(d, value, err, BRIM_E_FORMAT, "\"max_seq_length\" must be a whole number, at least 1");
+  *out = length < INT32_MAX ? (int32_t)length : INT32_MAX;
   return BRIM_OK;
 }
 
@@ -66,7 +81,9 @@ int32_t brim_length_of(int32_t made, int32_t own, int32_t most) {
 }
 
 int32_t brim_model_info_length(const brim_model_info *info, brim_task task, int32_t own) {
-  const brim_shape *shape = brim_task_shape(task);
-  const int32_t made = shape->bare ? info->made_length : shape->several_texts ? info->scored_length : 0;
+  const brim_task_rules *rules = brim_task_rules_of(task); /* NULL of AUTO */
+  const int32_t made = rules && rules->folder == BRIM_FOLDER_OF_ENCODER         ? info->made_length
+                       : rules && rules->folder == BRIM_FOLDER_OF_CROSS_ENCODER ? info->scored_length
+                                                                                : 0;
   return brim_length_of(made, own, info->max_length);
 }

@@ -370,19 +370,6 @@ static int check_lower(brim_runtime *runtime, const char *folder, const brim_jso
                                "do_lower_case out");
 }
 
-int brim_module_length(const brim_json_document *d, int32_t *out, brim_error *err) {
-  const brim_json_value *value = brim_json_get(brim_json_root(d), "max_seq_length");
-  double length = 0;
-  *out = 0;
-  BRIM_TRY(brim_json_read_real(d, brim_json_root(d), "max_seq_length", &length, err));
-  if (!value || value->kind == BRIM_JSON_NULL)
-    return BRIM_OK;
-  if (!(length >= 1) || (length < INT32_MAX && length != floor(length)))
-    return brim_json_error(d, value, err, BRIM_E_FORMAT, "\"max_seq_length\" must be a whole number, at least 1");
-  *out = length < INT32_MAX ? (int32_t)length : INT32_MAX;
-  return BRIM_OK;
-}
-
 static int read_length(brim_modules *m, const char *folder, brim_error *err) {
   brim_json_document *d;
   bool lower = false;
@@ -535,7 +522,7 @@ int brim_modules_load_settings(brim_modules *m, brim_error *err) {
 int brim_modules_load(brim_modules *m, int32_t hidden, brim_error *err) {
   m->token = m->hidden = hidden;
   BRIM_TRY(read_modules(m, m->home, err));
-  if (m->listed) /* sentence-transformers looks at no file of its own where there is no modules.json */
+  if (m->listed) /* sentence-transformers does not look at its file where there is no modules.json */
     BRIM_TRY(read_length(m, m->encoder, err));
   set_widths(m);
   return brim_modules_load_settings(m, err);
