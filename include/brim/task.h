@@ -117,8 +117,9 @@ typedef struct brim_metrics {
   double accuracy, f1, matthews;  /* classification; f1: of class 1 for two classes, macro otherwise. NaN where undefined.
                                      Multi-label: accuracy is the share of rows with every label right */
   double f1_micro, f1_macro;      /* multi-label, a label given where its logit is above 0. micro: of all labels counted
-                                     together; macro: mean over the labels that occur in the data or the predictions.
-                                     Tokens: of classes; micro counts all of them but the one that is named O */
+                                     together; macro: mean over all labels. 0 where neither data nor predictions have
+                                     one, as scikit-learn has it. Tokens: of classes, macro of those that occur; micro
+                                     counts all of them but the one that is named O */
   double perplexity;              /* masked words: e to the loss */
   double rmse, pearson, spearman; /* regression; of several values: rmse over all, the others the mean over the outputs */
   double entity_precision, entity_recall, entity_f1; /* tokens whose classes are named O, B-X, I-X (and E-X, S-X): of whole
