@@ -111,6 +111,14 @@ def items(data: Any, what: str, give: str = "a list or a column of texts") -> An
 _ENCODED = ("brim.dataset", "brim.feed", "brim.batches")
 
 
+def by_columns(data: Any) -> Any:
+    """A dict of any mapping (a row of datasets' map, a tokenizer's output) and of a record array, whose fields have names; anything else as it is."""
+    if isinstance(data, Mapping):
+        return dict(data)
+    names = getattr(getattr(data, "dtype", None), "names", None)
+    return {name: data[name] for name in names} if names and len(data.shape) == 1 else data
+
+
 def kept(data: Any) -> Any:
     """What can be looped over once, as a list, or as the table that Arrow reads; anything else as it is. Batches, which may have no end, are no rows,
     nor is what has no order."""
@@ -120,7 +128,7 @@ def kept(data: Any) -> Any:
     if _is_lazy(data):
         raise CellError("a LazyFrame has no rows yet: give lazy.collect()")
     if not hasattr(data, "__next__"):
-        return data
+        return data if isinstance(data, Mapping) else by_columns(data)
     return data.read_all() if hasattr(data, "read_all") and hasattr(data, "schema") else list(data)
 
 

@@ -277,6 +277,7 @@ class Model:
 
     def _dataset(self, data, *, labelled: bool, max_length: int | None, reading: dict[str, Any], **columns) -> Dataset:
         _holders.refuse_batches(data)
+        data = _holders.by_columns(data)
         if isinstance(data, (bytearray, memoryview)):
             raise CellError(f"a text is a str or bytes, not {_holders._short(data)}: give bytes(data), or a list of texts")
         refuse_encoded(data, max_length=max_length, **columns, **reading)

@@ -466,6 +466,8 @@ def _tests(test, text: str | None) -> list[tuple[str, Any]]:
     """The sets that folds predict, as _named has those that are evaluated: with or without labels. text: the column of texts, where rows may be texts alone."""
     if test is None:
         return []
+    if isinstance(test, Mapping) and not test:
+        raise UsageError("test is empty: leave it out, or give rows")
     if _holders.is_splits(test) or text is not None and _holders.are_texts_by_names(test, text) and "label" not in test:
         return [(str(name), data) for name, data in test.items()]
     return [("test", test)]

@@ -5,6 +5,7 @@ import decimal
 import enum
 import json
 import os
+import types
 import unittest
 import uuid
 import warnings
@@ -606,6 +607,20 @@ class Kinds(unittest.TestCase):
         with self.assertRaisesRegex(brim.errors.UsageError, "text_column='t': row 0"):
             brim.Model(HERE / "model", untrained=True).predict(TEXT, text_column="t")
 
+    def test_mappings(self):
+        """a mapping of any kind is columns, as a dict is, and so are the fields of a record array; a row by itself is none"""
+        model, numpy = brim.Model(HERE / "model", untrained=True), module("numpy")
+        wanted = [p.scores for p in model.predict(TEXT)]
+        records = numpy.array([(label, text) for label, text in zip([0, 1, 1, 0], TEXT)], dtype=[("label", int), ("text", object)])
+        for table in (collections.UserDict(text=TEXT), collections.ChainMap({"text": TEXT}), types.MappingProxyType({"text": TEXT}), records[["text"]]):
+            self.assertEqual([p.scores for p in model.predict(table)], wanted, type(table))
+        self.assertEqual(brim.Dataset.of(records, TOKENIZER).labels.names, ["0", "1"])
+        for row in (collections.UserDict(text="a good film"), {"text": "a good film"}):
+            with self.assertRaisesRegex(brim.Error, 'column "text" is one text'):
+                model.predict(row)
+        with self.assertRaisesRegex(brim.Error, 'there is no column "text"'):
+            model.predict(collections.UserDict(input_ids=[[1, 2]], attention_mask=[[1, 1]]))
+
     def bad(self):
         """(what, table with a bad cell in row 1, reader, kinds) of each cell in each column"""
         for what, value in bad_cells().items():
@@ -626,7 +641,7 @@ class Kinds(unittest.TestCase):
             with self.subTest(what, kind=kind):
                 found = self.outcome((NAMED | BARE)[kind], columns, read)
                 if isinstance(found, str):
-                    self.assertRegex(found, rf'row {"[01]" if kind == "pandas, by itself" else 1}\b|line 2\b|column "{name}"|row \d+ has no score|texts? of a row|as many')
+                    self.assertRegex(found, rf'row {"[01]" if kind == "pandas, by itself" else 1}\b|line 2\b|column "{name}"|row \d+ has no score|texts? of a row|as many|^row 0: a label is b')  # a column of bytes has them in row 0, too
                     compared["refused"] += 1
                     continue
                 wanted = found and self.outcome(dicts, columns, read)

@@ -119,7 +119,8 @@ class Arguments(unittest.TestCase):
 
     def test_sentences(self):
         sentences = case.module("sentence_transformers")
-        base = {"num_train_epochs": 2.0, "per_device_train_batch_size": 4, "learning_rate": 1e-3, "report_to": "none", "use_cpu": True, "save_strategy": "steps", "save_steps": 3}
+        base = {"num_train_epochs": 2.0, "per_device_train_batch_size": 4, "learning_rate": 1e-3, "report_to": "none", "use_cpu": True, "save_strategy": "steps", "save_steps": 3,
+                "eval_strategy": "steps", "eval_steps": 4}
         rows = [{"anchor": one, "positive": other} for one, other in PAIRS]
         self.same(sentences.SentenceTransformerTrainingArguments, rows, base, task="embedding", eval_dataset=rows[:3], progress=False)
 
