@@ -16,7 +16,7 @@ from .errors import CellError, FormatError, MismatchError, UnsupportedError, Usa
 from .judged import Evaluation, add_texts
 from .keywords import AnswerOptions, ComputeOptions, PredictOptions
 from .labels import Labels, _labels, kept, natural
-from .notes import log, of_entities, of_left_out as _of_left_out, of_names as _of_names, of_readme as _of_readme, of_spaces as _of_spaces, of_saved as _of_saved
+from .notes import log, of_entities, of_left_out as _of_left_out, of_names as _of_names, of_prompts as _of_prompts, of_readme as _of_readme, of_spaces as _of_spaces, of_saved as _of_saved
 from .options import whole
 from .prediction import How, Prediction, Ranked
 from .tokenizer import Tokenizer, _tokenizer
@@ -130,6 +130,7 @@ class Model:
         self._embedder: tuple[object, Any] | None = None  # with the state of the weights that it was made of
         self._windowing: tuple[int, int] | None = self.tokenizer.windows
         self._changed = False  # the folder is not what the model is
+        self._prompted: list[str] = []  # the names of prompts that a training had
         self._head_asked, self._unkept = labels is not None, False  # unkept: a copy without the modules of the folder
         self._facts = self._core.facts()
         made = _shapes.of(self.task).several_texts and length_made_for(_core.describe(self._runtime, os.fsencode(encoder)), self.task)
@@ -312,6 +313,8 @@ class Model:
     def _of_pairs(self, data, labelled: bool, columns, how) -> Dataset:
         if _shapes.of(self.task).bare and not labelled:
             raise UsageError("the model gives vectors: model.embed(texts)")
+        if _shapes.of(self.task).bare:
+            _of_prompts(self._home, self._prompted)
         if not labelled and (isinstance(data, (str, bytes)) or isinstance(data, (list, tuple)) and all(isinstance(one, (str, bytes)) for one in data)):
             raise UsageError(f"the model scores pairs: [(query, document), ..] is expected, not {_holders._short(data)}")
         found = _pairs.dataset(data, self.tokenizer, task=self.task, columns=None, labelled=labelled, **columns, **how)

@@ -1,6 +1,7 @@
 """What the program prints as notes, for ``logging.getLogger("brim")``: INFO what was done, WARNING what may not have been meant."""
 from __future__ import annotations
 
+import json
 import logging
 import math
 import pathlib
@@ -186,6 +187,19 @@ def of_saved(links: int, link: str, own_readme: bool) -> None:
         log.warning("%s%s in the folder: the model's own file takes the place of a link, and what it points at stays", link, f" and {links - 1} more" if links > 1 else "")
     if own_readme:
         log.warning("README.md in the folder is not brim's and stays: how transformers computes this model is not said there")
+
+
+def of_prompts(home: str, trained: Collection[str]) -> None:
+    """Prompts that rows of texts are measured without. trained: the names of those that a training had."""
+    try:
+        settings = json.loads(pathlib.Path(home, "config_sentence_transformers.json").read_bytes())
+    except (OSError, ValueError):  # none
+        settings = None
+    listed = settings.get("prompts") if isinstance(settings, dict) else None
+    names = {*trained, *(name for name, text in listed.items() if text)} if isinstance(listed, dict) else {*trained}
+    if names:
+        log.warning("rows are measured without the model's prompts (%s), also where the training's own evaluations had them: "
+                    "brim.Dataset.of(rows, model.tokenizer, text_columns=[..], prompts=[..]) has prompts", ", ".join(sorted(names)))
 
 
 def of_readme(folder: str | None) -> None:

@@ -30,6 +30,12 @@ def prompts(given: Any) -> tuple[str | None, str | None, list[str]]:
     return said.pop("query", None), said.pop("document", None), [f"{column}={prompt}" for column, prompt in said.items()]
 
 
+def names_of(wanted: tuple[str | None, str | None, list[str]]) -> list[str]:
+    """The names among what ``prompts`` made."""
+    first, others, by_column = wanted
+    return [said.partition("=")[0] for said in (first, others, *(one.partition("=")[2] for one in by_column)) if said]
+
+
 def _is_prompt(text: Any) -> bool:
     named = isinstance(text, tuple) and len(text) == 2 and isinstance(text[0], str)
     return text is None or text is True or isinstance(text, str) or (named and (text[1] is True or isinstance(text[1], str)))

@@ -329,6 +329,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *apart: Any,
                           'task="classification"', stacklevel=2)
     if begin:
         model._core.prompts(tokenizer._core, os.fsencode(folder), wanted, list(getattr(dataset, "_texts", ())), limit)
+        model._prompted = _pairs.names_of(wanted)
     evals = [(name, rows(data, None if masked else model.labels, name=name)) for name, data in named]
     if share is not None:
         dataset, held = dataset._hold_out(share, fold_seed)

@@ -172,6 +172,22 @@ class Embedding(unittest.TestCase):
         vectors = brim.Model(HERE / "model", labels=brim.Labels(None, task="embedding"), pooling="max").embed("good film")
         self.assertFalse(same(vectors, brim.Model(HERE / "model", untrained=True).embed("good film")))
 
+    def test_rows_without_prompts(self):
+        """Rows that are measured without the prompts of a training are said to be, by the model and by its folder; encoded ones have theirs."""
+        rows = [{"anchor": text, "positive": other} for text, other in zip(TEXTS, TEXTS[1:]) if text and other]
+        prompts = {"query": "a good film: ", "document": "a bad film: "}
+        for base, how in ((HERE / "model", {}), (HERE / "model", {"output": HERE / "prompted", "overwrite": True})):
+            model = brim.train(base, rows, task="embedding", max_steps=1, eval=rows, prompts=prompts, **how).model
+            for one in (model, *([brim.Model(HERE / "prompted")] if how else [])):
+                with self.assertLogs("brim", logging.WARNING) as logs:
+                    one.evaluate(rows)
+                self.assertIn("without the model's prompts (document, query)", "".join(logs.output))
+                with self.assertNoLogs("brim", logging.WARNING):
+                    one.evaluate(brim.Dataset.of(rows, one.tokenizer, text_columns=["anchor", "positive"], prompts=[*prompts.values()]))
+        plain = brim.train(HERE / "model", rows, task="embedding", max_steps=1).model
+        with self.assertNoLogs("brim", logging.WARNING):
+            plain.evaluate(rows)
+
     def test_copies_with_another_head(self):
         """A copy and what is saved have the head that was asked for. The folder's modules they have not: until it is trained, the copy gives no vectors."""
         rows = [("a good film", "pos"), ("a bad film", "neg")] * 2
