@@ -79,6 +79,23 @@ static int checkpoint_find_former(brim_runtime *runtime, const char *checkpoints
           : "a checkpoint would be written here, but this is something else: move it away");
 }
 
+int brim_checkpoint_room_for_best(const brim_run_folder *folder, brim_error *err) {
+  static const char *const names[] = {"best", "best.tmp"};
+  int status = BRIM_OK;
+  for (size_t i = 0; i < sizeof names / sizeof *names && !status && folder->output; i++) {
+    bool ours = true;
+    char *path = brim_path_join(folder->runtime, folder->checkpoints, names[i]);
+    status = path ? BRIM_OK : BRIM_NOMEM(err);
+    if (!status && brim_path_is_taken(path) && !brim_path_is_link(path)) /* somebody's link stays */
+      status = brim_owned_in_checkpoints(folder->runtime, folder->checkpoints, names[i], &ours, err);
+    if (!status && !ours)
+      status = brim_error_at(err, BRIM_E_USAGE, path, 0, -1,
+                             "a link to the best checkpoint would be made here, but this is something else: move it away");
+    brim_release(folder->runtime, path);
+  }
+  return status;
+}
+
 int brim_checkpoint_room(const brim_run_folder *folder, uint64_t step, brim_error *err) {
   uint64_t later;
   char **names;

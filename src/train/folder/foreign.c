@@ -152,9 +152,11 @@ int brim_foreign_move(brim_runtime *runtime, const char *from, const char *to, c
   return status;
 }
 
-/* "step-4" of "step-4" and of its temporary names. */
+/* "step-4" of "step-4" and of its temporary names; "best" likewise. */
 static void step_name(const char *name, char out[48]) {
-  const size_t prefix = strlen(BRIM_STEP_PREFIX), length = prefix + strspn(name + prefix, "0123456789");
+  const size_t prefix = strlen(BRIM_STEP_PREFIX);
+  const bool step = strncmp(name, BRIM_STEP_PREFIX, prefix) == 0;
+  const size_t length = step ? prefix + strspn(name + prefix, "0123456789") : strcspn(name, ".");
   snprintf(out, 48, "%.*s", (int)(length < 47 ? length : 47), name);
 }
 

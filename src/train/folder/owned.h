@@ -19,13 +19,14 @@ int brim_owned_log_of(brim_runtime *runtime, const char *folder, brim_owned_log 
 /* Is checkpoints/NAME brim's: a complete checkpoint, whose state.json has the digest of its bytes? */
 int brim_owned_checkpoint(brim_runtime *runtime, const char *checkpoints, const char *name, bool *ours,
                           brim_error *err) BRIM_CHECK;
-/* The same, or the link to the best of them, or a half-written one (under a temporary name, path.h, which a killed process left).
+/* The same, or the link to the best of them or a copy in its place, or a half-written one (under a temporary name, path.h, which
+ * a killed process left).
  */
 int brim_owned_in_checkpoints(brim_runtime *runtime, const char *checkpoints, const char *name, bool *ours,
                               brim_error *err) BRIM_CHECK;
 /* Is a complete checkpoint in folder/checkpoints, and a name that is none of brim's? */
 int brim_owned_checkpoints(brim_runtime *runtime, const char *folder, bool *found, bool *foreign, brim_error *err) BRIM_CHECK;
-/* The name of one that is half written or half removed: "step-N" made temporary (path.h). */
+/* The name of one that is half written or half removed: "step-N" made temporary (path.h), or "best", which was a copy. */
 bool brim_owned_half_checkpoint(const char *name);
 /* A link to "step-N". */
 bool brim_owned_best(const char *path);
