@@ -87,7 +87,7 @@ static int checkpoint_room_for_best(const brim_run_folder *folder, brim_error *e
     char *path = brim_path_join(folder->runtime, folder->checkpoints, names[i]);
     status = path ? BRIM_OK : BRIM_NOMEM(err);
     if (!status && brim_path_is_taken(path) && !brim_path_is_link(path)) /* somebody's link stays */
-      status = brim_owned_in_checkpoints(folder->runtime, folder->checkpoints, names[i], &ours, err);
+      status = brim_foreign_is_copy(folder->runtime, path, &ours, err);
     if (!status && !ours)
       status = brim_error_at(err, BRIM_E_USAGE, path, 0, -1,
                              "a link to the best checkpoint would be made here, but this is something else: move it away");

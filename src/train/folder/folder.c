@@ -334,7 +334,7 @@ static int checkpoint_clear_best(const brim_run_folder *folder, const char *name
   char *path = brim_path_join(folder->runtime, folder->checkpoints, name);
   int status = path ? BRIM_OK : BRIM_NOMEM(err);
   if (!status && brim_path_is_taken(path) && !brim_owned_best(path)) {
-    status = brim_owned_in_checkpoints(folder->runtime, folder->checkpoints, name, &ours, err);
+    status = brim_foreign_is_copy(folder->runtime, path, &ours, err);
     if (!status && ours)
       status = brim_foreign_discard(folder->runtime, folder->checkpoints, name, err);
     *taken = *taken || (!status && !ours);

@@ -17,7 +17,6 @@
 #include "model/files/parts.h"
 #include "text/files.h"
 #include "train/folder/folds_mark.h"
-#include "train/folder/foreign.h"
 #include "train/folder/state.h"
 
 /* ---- names ------------------------------------------------------------------------------------------------ */
@@ -125,23 +124,6 @@ bool brim_owned_best(const char *path) {
   return brim_owned_step_of(target, &step);
 }
 
-/* A copy that followed the link: a complete checkpoint, with nothing else in it. */
-static int is_copy_of_best(brim_runtime *runtime, const char *path, bool *is, brim_error *err) {
-  struct stat info;
-  *is = false;
-  if (lstat(path, &info) != 0 || !S_ISDIR(info.st_mode))
-    return BRIM_OK;
-  char **names = NULL, *state = brim_path_join(runtime, path, "state.json");
-  size_t count = 0;
-  int status = state ? brim_train_state_is_ours(runtime, state, is, err) : BRIM_NOMEM(err);
-  if (!status && *is)
-    status = brim_foreign_names(runtime, path, &names, &count, err);
-  *is = *is && count == 0;
-  brim_names_free(runtime, names, count);
-  brim_release(runtime, state);
-  return status;
-}
-
 int brim_owned_in_checkpoints(brim_runtime *runtime, const char *checkpoints, const char *name, bool *ours, brim_error *err) {
   struct stat info;
   BRIM_TRY(brim_owned_checkpoint(runtime, checkpoints, name, ours, err));
@@ -152,9 +134,8 @@ int brim_owned_in_checkpoints(brim_runtime *runtime, const char *checkpoints, co
   if (!path)
     return BRIM_NOMEM(err);
   *ours = best ? brim_owned_best(path) : lstat(path, &info) == 0 && S_ISDIR(info.st_mode);
-  const int status = best && !*ours ? is_copy_of_best(runtime, path, ours, err) : BRIM_OK;
   brim_release(runtime, path);
-  return status;
+  return BRIM_OK;
 }
 
 /* ---- a whole folder --------------------------------------------------------------------------------------- */
