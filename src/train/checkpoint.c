@@ -79,12 +79,31 @@ static int checkpoint_find_former(brim_runtime *runtime, const char *checkpoints
           : "a checkpoint would be written here, but this is something else: move it away");
 }
 
-int brim_checkpoint_room(const brim_run_folder *folder, uint64_t step, brim_error *err) {
+static int checkpoint_room_for_best(const brim_run_folder *folder, brim_error *err) {
+  static const char *const names[] = {"best", "best.tmp"};
+  int status = BRIM_OK;
+  for (size_t i = 0; i < sizeof names / sizeof *names && !status && folder->output; i++) {
+    bool ours = true;
+    char *path = brim_path_join(folder->runtime, folder->checkpoints, names[i]);
+    status = path ? BRIM_OK : BRIM_NOMEM(err);
+    if (!status && brim_path_is_taken(path) && !brim_path_is_link(path)) /* somebody's link stays */
+      status = brim_foreign_is_copy(folder->runtime, path, &ours, err);
+    if (!status && !ours)
+      status = brim_error_at(err, BRIM_E_USAGE, path, 0, -1,
+                             "a link to the best checkpoint would be made here, but this is something else: move it away");
+    brim_release(folder->runtime, path);
+  }
+  return status;
+}
+
+int brim_checkpoint_room(const brim_run_folder *folder, uint64_t step, bool best, brim_error *err) {
   uint64_t later;
   char **names;
   size_t count;
   if (!folder->output || !brim_path_is_folder(folder->checkpoints))
     return BRIM_OK;
+  if (best)
+    BRIM_TRY(checkpoint_room_for_best(folder, err));
   BRIM_TRY(brim_list_folder(folder->runtime, folder->checkpoints, &names, &count, err));
   int status = BRIM_OK;
   for (size_t i = 0; i < count && !status; i++) {

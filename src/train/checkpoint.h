@@ -10,8 +10,8 @@
 int brim_checkpoint_save(const brim_run_folder *folder, brim_model *model, const brim_tokenizer *tokenizer,
                          const brim_saving *saving, const brim_train_state *state, const float *average,
                          const brim_train_identity *identity, const brim_supply *supply, brim_error *err) BRIM_CHECK;
-/* BRIM_E_USAGE: the name of a checkpoint after that step has been taken by something else. */
-int brim_checkpoint_room(const brim_run_folder *folder, uint64_t step, brim_error *err) BRIM_CHECK;
+/* BRIM_E_USAGE: the name of a checkpoint after that step has been taken by something else, or (best) that of the link. */
+int brim_checkpoint_room(const brim_run_folder *folder, uint64_t step, bool best, brim_error *err) BRIM_CHECK;
 /* Weights and moments into the model (prepared for training), the state, and the supply's position. A model that this fails for
  * is not to be used. */
 int brim_checkpoint_load(const brim_run_folder *folder, uint64_t step, brim_model *model, const brim_train_identity *identity,

@@ -301,7 +301,8 @@ static int start_position(brim_trainer *t, brim_error *err) {
   start_fresh(t);
   if (o->output && o->resume) /* first: what is there may be of a run of another task */
     BRIM_TRY(brim_trainer_resume(t, err));
-  BRIM_TRY(o->group.rank > 0 ? BRIM_OK : brim_checkpoint_room(&t->folder, t->state.step, err));
+  const bool best = t->eval_count > 0 || t->state.best_step > 0;
+  BRIM_TRY(o->group.rank > 0 ? BRIM_OK : brim_checkpoint_room(&t->folder, t->state.step, best, err));
   return o->group.rank > 0 ? BRIM_OK : brim_run_folder_look(&t->folder, t->model, t->tokenizer, o->overwrite, &t->found, err);
 }
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/path.h"
 #include "train/folder/folder.h"
 #include "train/folder/state.h"
 #include "train_case.h"
@@ -510,6 +511,51 @@ static void killed_in_prune(void) {
   case_remove(path);
 }
 
+/* "FOLDER/NAME.tmp-..." as brim makes it, without the run's folder. */
+static const char *temporary(const char *name) {
+  static char kept[4][256];
+  static int next;
+  char *made = brim_temporary_name(runtime, name), *out = kept[next++ % 4];
+  snprintf(out, sizeof kept[0], "%s", made ? made : "");
+  brim_release(runtime, made);
+  return out;
+}
+
+/* A process was killed while it wrote a module of a checkpoint. */
+static void killed_in_module(void) {
+  static const char *const modules[] = {"1_Pooling", "1_WeightedLayerPooling", "2_Dense"};
+  static const char *const files[] = {"config.json", "model.safetensors", NULL}; /* NULL: the folder alone was made */
+  const char *path = scratch_file("run");
+  char within[300], file[600];
+  int bad = 0;
+  for (int i = 0; i < 18; i++) {
+    const char *name = files[i / 2 % 3];
+    const bool overwrite = i % 2;
+    brim_run_folder folder;
+    brim_error err;
+    with_strangers = false;
+    make_old_run(path);
+    const char *half = temporary("checkpoints/step-4");
+    make(path, half);
+    snprintf(within, sizeof within, "%s/%s", half, modules[i / 6]);
+    make(path, within);
+    snprintf(file, sizeof file, "%s/model.safetensors", half);
+    put(path, file, "half");
+    snprintf(file, sizeof file, "%s/%s", within, name ? temporary(name) : "");
+    if (name)
+      put(path, file, "half");
+    const int status = brim_run_folder_open(runtime, path, !overwrite, overwrite, &folder, &err);
+    const char *left = case_names(case_path(path, overwrite ? "replaced-run/checkpoints" : "checkpoints"));
+    if (status || strcmp(left, "best step-3") != 0 || case_exists(case_path(path, "checkpoints/step-4")))
+      bad++, printf("# %s of %s: %s\n", name ? name : "nothing", modules[i / 6], left);
+    if (!status)
+      brim_run_folder_close(&folder);
+  }
+  with_strangers = true;
+  ok(bad == 0, "half of a module in half a checkpoint is removed with it");
+  case_remove(path);
+}
+
 /* While the run that was replaced is still there. */
 static void put_into_replaced_run(void) {
   const char *path = scratch_file("run");
@@ -557,6 +603,7 @@ int main(void) {
   on_read_only();
   kept_by_prune();
   killed_in_prune();
+  killed_in_module();
   put_into_replaced_run();
   brim_runtime_free(runtime);
   return tap_done();

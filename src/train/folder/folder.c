@@ -328,14 +328,28 @@ char *brim_checkpoint_path(brim_runtime *runtime, const char *checkpoints, uint6
   return brim_path_join(runtime, checkpoints, name);
 }
 
-/* Something else by these names is left alone: the best step is in state.json and in the log as well. */
-static bool checkpoint_taken(const char *path) {
-  struct stat info;
-  return lstat(path, &info) == 0 && !brim_owned_best(path);
+/* A copy of a checkpoint in the link's place goes: it would stay the best for ever. Something else is left alone. */
+static int checkpoint_clear_best(const brim_run_folder *folder, const char *name, bool *taken, brim_error *err) {
+  bool ours;
+  char *path = brim_path_join(folder->runtime, folder->checkpoints, name);
+  int status = path ? BRIM_OK : BRIM_NOMEM(err);
+  if (!status && brim_path_is_taken(path) && !brim_owned_best(path)) {
+    status = brim_foreign_is_copy(folder->runtime, path, &ours, err);
+    if (!status && ours)
+      status = brim_foreign_discard(folder->runtime, folder->checkpoints, name, err);
+    *taken = *taken || (!status && !ours);
+  }
+  brim_release(folder->runtime, path);
+  return status;
 }
 
-static int checkpoint_link(const char *target, const char *aside, const char *path, brim_error *err) {
-  if (checkpoint_taken(aside) || checkpoint_taken(path))
+static int checkpoint_link(const brim_run_folder *folder, const char *target, const char *aside, const char *path,
+                           brim_error *err) {
+  bool taken = false;
+  BRIM_TRY(checkpoint_clear_best(folder, "best.tmp", &taken, err));
+  if (!taken)
+    BRIM_TRY(checkpoint_clear_best(folder, "best", &taken, err));
+  if (taken)
     return BRIM_OK;
   if (unlink(aside) != 0 && errno != ENOENT)
     return brim_error_system(err, aside, "remove", errno);
@@ -362,7 +376,7 @@ int brim_checkpoint_link_best(const brim_run_folder *folder, uint64_t step, brim
   char *there = brim_path_join(folder->runtime, folder->checkpoints, target);
   int status = aside && path && there ? BRIM_OK : BRIM_NOMEM(err);
   if (!status && brim_path_exists(there))
-    status = checkpoint_link(target, aside, path, err);
+    status = checkpoint_link(folder, target, aside, path, err);
   else if (!status && brim_owned_best(path) && unlink(path) != 0) /* to what is gone */
     status = brim_error_system(err, path, "remove", errno);
   brim_release(folder->runtime, there);

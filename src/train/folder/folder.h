@@ -60,7 +60,7 @@ int brim_checkpoint_steps(brim_runtime *runtime, const char *checkpoints, uint64
                           brim_error *err) BRIM_CHECK;
 /* "checkpoints/step-N" in fresh memory, or NULL. */
 char *brim_checkpoint_path(brim_runtime *runtime, const char *checkpoints, uint64_t step);
-/* Makes checkpoints/best point at step-N (0: leaves it, and so is what is not brim's link), or away where that is gone. */
+/* Makes checkpoints/best point at step-N (0: leaves it, and so is what is not brim's), or away where that is gone. */
 int brim_checkpoint_link_best(const brim_run_folder *folder, uint64_t step, brim_error *err) BRIM_CHECK;
 /* Removes all but the `keep` newest (0: keeps all) and `best` (0: none). What is not brim's own stays, and so does the folder of
  * a checkpoint that it is in: *found, to be freed after a failure too, says so. */

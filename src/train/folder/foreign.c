@@ -119,6 +119,22 @@ int brim_foreign_names(brim_runtime *runtime, const char *path, char ***names, s
   return status;
 }
 
+int brim_foreign_is_copy(brim_runtime *runtime, const char *path, bool *is, brim_error *err) {
+  struct stat info;
+  *is = false;
+  if (lstat(path, &info) != 0 || !S_ISDIR(info.st_mode))
+    return BRIM_OK;
+  char **names = NULL, *state = brim_path_join(runtime, path, "state.json");
+  size_t count = 0;
+  int status = state ? brim_train_state_is_ours(runtime, state, is, err) : BRIM_NOMEM(err);
+  if (!status && *is)
+    status = brim_foreign_names(runtime, path, &names, &count, err);
+  *is = *is && count == 0;
+  brim_names_free(runtime, names, count);
+  brim_release(runtime, state);
+  return status;
+}
+
 int brim_foreign_leaves_room(brim_runtime *runtime, const char *path, bool *room, brim_error *err) {
   char **names;
   size_t count;
@@ -152,9 +168,11 @@ int brim_foreign_move(brim_runtime *runtime, const char *from, const char *to, c
   return status;
 }
 
-/* "step-4" of "step-4" and of its temporary names. */
+/* "step-4" of "step-4" and of its temporary names; "best" likewise. */
 static void step_name(const char *name, char out[48]) {
-  const size_t prefix = strlen(BRIM_STEP_PREFIX), length = prefix + strspn(name + prefix, "0123456789");
+  const size_t prefix = strlen(BRIM_STEP_PREFIX);
+  const bool step = strncmp(name, BRIM_STEP_PREFIX, prefix) == 0;
+  const size_t length = step ? prefix + strspn(name + prefix, "0123456789") : strcspn(name, ".");
   snprintf(out, 48, "%.*s", (int)(length < 47 ? length : 47), name);
 }
 

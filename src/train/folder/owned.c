@@ -33,6 +33,8 @@ bool brim_owned_step_of(const char *name, uint64_t *step) {
 }
 
 bool brim_owned_half_checkpoint(const char *name) {
+  if (brim_is_temporary_of(name, "best") || brim_is_temporary_of(name, "best.tmp")) /* a copy of one, half removed */
+    return true;
   const size_t prefix = strlen(BRIM_STEP_PREFIX);
   if (strncmp(name, BRIM_STEP_PREFIX, prefix) != 0 || !brim_is_temporary(name))
     return false;
@@ -274,6 +276,15 @@ void brim_owned_modules_close(brim_owned_modules *modules) {
   modules->count = 0;
 }
 
+/* Or what a killed process was about to give such a name. */
+static bool is_of_module(const char *name) {
+  static const char *const files[] = {"config.json", "model.safetensors"};
+  for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+    if (strcmp(name, files[i]) == 0 || brim_is_temporary_of(name, files[i]))
+      return true;
+  return false;
+}
+
 static int holds_module(brim_runtime *runtime, const char *path, bool *holds, brim_error *err) {
   char **names;
   size_t count;
@@ -281,9 +292,9 @@ static int holds_module(brim_runtime *runtime, const char *path, bool *holds, br
   if (brim_path_is_link(path) || !brim_path_is_folder(path))
     return BRIM_OK;
   BRIM_TRY(brim_list_folder(runtime, path, &names, &count, err));
-  *holds = count > 0;
+  *holds = count > 0 || brim_is_module_name(brim_path_name(path)); /* a killed process may have made the folder alone */
   for (size_t i = 0; i < count; i++)
-    *holds = *holds && (strcmp(names[i], "config.json") == 0 || strcmp(names[i], "model.safetensors") == 0);
+    *holds = *holds && is_of_module(names[i]);
   int status = BRIM_OK;
   for (size_t i = 0; i < count && *holds && !status; i++)
     status = is_no_folder(runtime, path, names[i], holds, err);

@@ -25,7 +25,7 @@ int brim_owned_in_checkpoints(brim_runtime *runtime, const char *checkpoints, co
                               brim_error *err) BRIM_CHECK;
 /* Is a complete checkpoint in folder/checkpoints, and a name that is none of brim's? */
 int brim_owned_checkpoints(brim_runtime *runtime, const char *folder, bool *found, bool *foreign, brim_error *err) BRIM_CHECK;
-/* The name of one that is half written or half removed: "step-N" made temporary (path.h). */
+/* The name of one that is half written or half removed: "step-N" made temporary (path.h), or "best", which was a copy. */
 bool brim_owned_half_checkpoint(const char *name);
 /* A link to "step-N". */
 bool brim_owned_best(const char *path);
