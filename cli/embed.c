@@ -43,10 +43,7 @@ static const cli_option options[] = {
 int cli_pick_prompt(cli_call *cli, brim_embedder *embedder, const char *option, const char *name, const char **text) {
   if (!name)
     return BRIM_OK;
-  const bool usual = strcmp(name, "query") == 0 || strcmp(name, "document") == 0; /* empty there, where the folder has none */
   *text = strcmp(name, BRIM_NO_PROMPT) == 0 ? "" : brim_embedder_prompt(embedder, name);
-  if (!*text && usual)
-    *text = "";
   return *text ? BRIM_OK
                : brim_error_set(&cli->error, BRIM_E_USAGE,
                                 "--%s %s: config_sentence_transformers.json of %s has no prompt of this name", option, name,

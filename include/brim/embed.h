@@ -29,9 +29,10 @@ BRIM_API bool brim_embedder_has_modules(const brim_embedder *embedder);         
 BRIM_API int32_t brim_embedder_width(const brim_embedder *embedder);                   /* numbers of a vector */
 /* Of a vector as brim_embedder_run gives it where `wanted`, its option dimensions, is 0: the folder's truncate_dim, or all. */
 BRIM_API int32_t brim_embedder_dimensions(const brim_embedder *embedder, int32_t wanted);
-/* Tokens of a text at most: the smallest of what the folder says, the tokenizer, and the positions of the model. */
+/* Tokens of a text at most: what the folder says, or else the tokenizer, where the model has positions for that many. */
 BRIM_API int32_t brim_embedder_max_length(const brim_embedder *embedder);
-/* What the folder has texts begin with under this name; of NULL its default. NULL: there is none. */
+/* What the folder has texts begin with under this name; of NULL its default. NULL: there is none. "query" and "document" are in
+ * every folder, as in sentence-transformers, and empty where it does not say them. */
 BRIM_API const char *brim_embedder_prompt(brim_embedder *embedder, const char *name);
 
 /* The name that means no prompt, where a folder's default is not wanted: no prompt has it. */

@@ -44,7 +44,7 @@ def _windows(texts: Iterable[Any]) -> Iterator[list[str | bytes]]:
 
 def _prompt(core: Any, name: str | None, option: str = "prompt") -> str:
     text = "" if name == "none" else core.prompt(name)
-    if name is not None and text is None and name not in ("query", "document"):  # sentence-transformers has these two, empty, in every folder
+    if name is not None and text is None:
         raise UsageError(f"{option}: the model's config_sentence_transformers.json has no prompt {name!r}")
     return text or ""
 

@@ -1,14 +1,13 @@
 """What the program prints as notes, for ``logging.getLogger("brim")``: INFO what was done, WARNING what may not have been meant."""
 from __future__ import annotations
 
-import json
 import logging
 import math
 import pathlib
 from collections.abc import Collection
 from typing import Any
 
-from . import _core, files as _files, rows as _rows
+from . import _core, files as _files, layout as _layout, rows as _rows
 from .errors import _calm
 from .progress import numbers
 
@@ -191,11 +190,7 @@ def of_saved(links: int, link: str, own_readme: bool) -> None:
 
 def of_prompts(home: str, trained: Collection[str]) -> None:
     """Prompts that rows of texts are measured without. trained: the names of those that a training had."""
-    try:
-        settings = json.loads(pathlib.Path(home, "config_sentence_transformers.json").read_bytes())
-    except (OSError, ValueError):  # none
-        settings = None
-    listed = settings.get("prompts") if isinstance(settings, dict) else None
+    listed = _layout.read_json(home, "config_sentence_transformers.json").get("prompts")
     names = {*trained, *(name for name, text in listed.items() if text)} if isinstance(listed, dict) else {*trained}
     if names:
         log.warning("rows are measured without the model's prompts (%s), also where the training's own evaluations had them: "

@@ -87,8 +87,8 @@ static size_t find_end(const char *bytes, size_t at, size_t length, char delimit
   return at;
 }
 
-/* The same where a backslash makes text of it. A pair holds two bytes, so that what an odd run of backslashes precedes is text.
- */
+/* The same where a backslash makes text of it. A pair holds two bytes, and an odd run of backslashes makes text of what
+ * follows. */
 static size_t find_bare_end(const char *bytes, size_t start, size_t length, char delimiter, bool *escaped) {
   size_t at = start, run;
   do {

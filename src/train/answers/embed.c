@@ -168,7 +168,7 @@ int32_t brim_embedder_max_length(const brim_embedder *e) {
 }
 
 const char *brim_embedder_query_prompt(brim_embedder *e) {
-  const char *own = brim_embedder_prompt(e, "query"), *text = own ? own : brim_embedder_prompt(e, NULL);
+  const char *own = brim_modules_prompt(&e->modules, "query"), *text = own ? own : brim_modules_prompt(&e->modules, NULL);
   return text ? text : "";
 }
 
@@ -176,7 +176,7 @@ const char *brim_embedder_document_prompt(brim_embedder *e) {
   static const char *const names[] = {"document", "passage", "corpus", NULL};
   const char *text = NULL;
   for (size_t i = 0; i < sizeof names / sizeof *names && !text; i++)
-    text = brim_embedder_prompt(e, names[i]);
+    text = brim_modules_prompt(&e->modules, names[i]);
   return text ? text : "";
 }
 
@@ -197,7 +197,9 @@ int brim_embedder_identity(brim_embedder *e, uint64_t *out, brim_error *err) {
 }
 
 const char *brim_embedder_prompt(brim_embedder *e, const char *name) {
-  return brim_modules_prompt(&e->modules, name);
+  const char *text = brim_modules_prompt(&e->modules, name);
+  const bool usual = name && (strcmp(name, "query") == 0 || strcmp(name, "document") == 0);
+  return !text && usual ? "" : text;
 }
 
 /* ---- one part ------------------------------------------------------------------------------------------------ */

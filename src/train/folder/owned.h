@@ -19,8 +19,8 @@ int brim_owned_log_of(brim_runtime *runtime, const char *folder, brim_owned_log 
 /* Is checkpoints/NAME brim's: a complete checkpoint, whose state.json has the digest of its bytes? */
 int brim_owned_checkpoint(brim_runtime *runtime, const char *checkpoints, const char *name, bool *ours,
                           brim_error *err) BRIM_CHECK;
-/* The same, or the link to the best of them, or a half-written one (under a temporary name, path.h, which a killed process left).
- */
+/* The same, or the link to the best of them, or a half-written one (under a temporary name, path.h, which a killed process
+ * left). */
 int brim_owned_in_checkpoints(brim_runtime *runtime, const char *checkpoints, const char *name, bool *ours,
                               brim_error *err) BRIM_CHECK;
 /* Is a complete checkpoint in folder/checkpoints, and a name that is none of brim's? */
