@@ -4,7 +4,10 @@ texts() { python3 -c 'import json, sys; [print(json.dumps({"text": t})) for t in
 check() { "$BRIM" embed -m "$FOLDERS/$1" texts.jsonl $3 > out.jsonl && python3 "$CASES/../embedded.py" "$FOLDERS/$1" "$2" out.jsonl; }
 texts "$FOLDERS/st-old-form" && check st-old-form embeddings
 texts "$FOLDERS/st-mean-normalize" && check st-mean-normalize embeddings
-texts "$FOLDERS/st-max" && check st-max embeddings && check st-max embeddings "--prompt query"
+texts "$FOLDERS/st-max" && check st-max embeddings
+# A folder that says no prompts has these two, empty, as in sentence-transformers.
+cp -r "$FOLDERS/st-max" bare && chmod -R u+w bare && echo '{}' > bare/config_sentence_transformers.json
+for name in query document; do "$BRIM" embed -m bare texts.jsonl --prompt $name | cmp - out.jsonl && echo "no prompt: $name"; done
 texts "$FOLDERS/st-cls-dense" && check st-cls-dense embeddings
 # The encoder one folder below, as older folders have it.
 cp -r "$FOLDERS/st-cls-dense" older && chmod -R u+w older && mkdir older/0_Transformer
