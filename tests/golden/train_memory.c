@@ -91,6 +91,7 @@ static void fits(int train, int eval, brim_padding padding, int64_t eval_rows) {
     options.eval.batch_size = eval_rows;
     options.plan.pad_to_multiple_of = 16;
     options.memory_limit = most - (uint64_t)i * step;
+    options.checkpoint_activations = i % 2; /* which is no advice then */
     int status = run(&job, &options, &w, &err);
     ran += status == BRIM_OK, refused += status == BRIM_E_USAGE;
     const bool says = strstr(err.message, "memory_limit: ") && advises_less(err.message);
