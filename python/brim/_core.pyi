@@ -2,7 +2,8 @@
 from typing import Any, Iterator
 
 class Array:
-    """Numbers in memory: numpy.asarray(a) and torch.from_dlpack(a) do not copy."""
+    """Numbers in memory: numpy.asarray(a) and torch.from_dlpack(a) do not copy. Two are equal (==) as lists are; numpy.asarray(a) == b compares
+    item by item."""
     @property
     def shape(self) -> tuple[int, ...]: ...
     @property

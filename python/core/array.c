@@ -206,6 +206,17 @@ static PyObject *represent(PyObject *object) {
   return text;
 }
 
+/* Whether two have the same shape, kind and numbers: one truth value, as of lists. Beside an array of NumPy that one says it of each item. */
+static PyObject *compare(PyObject *object, PyObject *other, int how) {
+  if ((how != Py_EQ && how != Py_NE) || Py_TYPE(object) != Py_TYPE(other))
+    return Py_NewRef(Py_NotImplemented);
+  PyObject *one = PyMemoryView_FromObject(object), *two = one ? PyMemoryView_FromObject(other) : NULL;
+  PyObject *result = two ? PyObject_RichCompare(one, two, how) : NULL;
+  Py_XDECREF(one);
+  Py_XDECREF(two);
+  return result;
+}
+
 /* (brim._core.array, (format, bytes, rows, columns)): for pickle. */
 static PyObject *reduce(PyObject *object, PyObject *nothing) {
   (void)nothing;
@@ -287,10 +298,12 @@ static PyType_Slot slots[] = {{Py_tp_dealloc, destroy},
                               {Py_tp_getset, members},
                               {Py_tp_repr, represent},
                               {Py_tp_iter, iterate},
+                              {Py_tp_richcompare, compare},
                               {Py_bf_getbuffer, get_buffer},
                               {Py_mp_length, length},
                               {Py_mp_subscript, item},
-                              {Py_tp_doc, "Numbers in memory: numpy.asarray(a) and torch.from_dlpack(a) do not copy."},
+                              {Py_tp_doc, "Numbers in memory: numpy.asarray(a) and torch.from_dlpack(a) do not copy. Two are equal (==) as lists are; "
+                                          "numpy.asarray(a) == b compares item by item."},
                               {0, NULL}};
 PyType_Spec core_array_spec = {.name = "brim._core.Array",
                                .basicsize = sizeof(core_array),

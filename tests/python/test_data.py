@@ -471,6 +471,29 @@ class Strategies(unittest.TestCase):
         self.assertLess(len(repr(self.rows.batches(batch_size=4))), 200)
         self.assertIn("batching='random'", repr(self.rows.batches(batch_size=4)))
 
+    def test_arrays_are_equal(self):
+        """by their shape and numbers, as lists are; beside an array of NumPy item by item"""
+        rows, same = (brim.Dataset.from_texts(["a good film", "bad"], HERE / "model") for _ in range(2))
+        other = brim.Dataset.from_texts(["a good film", "a bad"], HERE / "model")
+        self.assertTrue(rows.lengths == same.lengths and rows.lengths == rows.lengths)
+        self.assertTrue(rows.lengths != other.lengths and rows.lengths != rows.select([0]).lengths and rows.lengths != rows.lengths.tolist())
+        with self.assertRaises(TypeError):
+            hash(rows.lengths)
+        model = brim.Model(HERE / "model", untrained=True)
+        self.assertEqual(model.logits(rows), model.logits(same))
+        self.assertNotEqual(model.logits(rows), model.logits(other))
+        numpy = case.module("numpy")
+        self.assertEqual((rows.lengths == numpy.asarray(other.lengths)).tolist(), [True, False])
+        self.assertEqual((numpy.asarray(rows.lengths) == other.lengths).tolist(), [True, False])
+
+    def test_fingerprints(self):
+        """equal of equal rows alone: where a row's texts end, and blocks, are of them"""
+        made = lambda texts, **given: brim.Dataset.from_texts(texts, HERE / "model", special_tokens=False, **given).fingerprint
+        of = [made([["a good", "film"], ["bad"]]), made([["a", "good film"], ["bad"]]), made([["a good"], ["film", "bad"]]), made(["a good film", "bad"]), made(["a good", "film bad"]),
+              made(["a", "bad"], labels=[0, 1]), made(["a", "bad"], labels=[1, 0]), made(["a", "bad"]), made(["a", "bad"], blocks={"b": ((1,), (2,))}), made(["a", "bad"], blocks={"b": ((1,), (3,))})]
+        self.assertEqual(len(set(of)), len(of))
+        self.assertEqual(made([["a good", "film"], ["bad"]]), of[0])
+
     def test_arrays_share_memory(self):
         try:
             import numpy
