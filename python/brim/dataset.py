@@ -275,6 +275,7 @@ class Dataset:
         _kinds.check(Dataset.from_arrow, locals())
         runtime = runtime or _runtime.default()
         tokenizer = _tokenizer(tokenizer, runtime)
+        _holders.refuse_sets(table)
         if not any(hasattr(table, name) for name in ("__arrow_c_stream__", "column_names", "columns")):
             raise TypeError(f"table: one of pyarrow, pandas, polars or datasets is needed, not {table!r:.60}")
         found = _tables.of_table(table, text_column, pair_column, label_column, labels)
@@ -432,6 +433,7 @@ class Dataset:
         """Some of these rows."""
         part = type(self)(core, self.tokenizer, self._runtime, pad_id=self.pad_id, types=self._types)
         part._kind, part._mapping, part._pair, part._texts, part._cut_as, part._stamp = self._kind, self._mapping, self._pair, self._texts, self._cut_as, self._stamp
+        part._listed = self._is_listed()
         return part
 
     def _words(self, row: int):
@@ -483,7 +485,7 @@ class Dataset:
     def __getitem__(self, row: SupportsIndex | slice) -> dict[str, Any] | Dataset:
         """A row as torch's loaders and transformers' Trainer take it, in Python's own lists: input_ids, attention_mask, token_type_ids (where
         the model takes them) and labels (if there are any: a class, a value, a list of either; of words one for each id, -100 for none). A
-        slice is a Dataset. Of a row of several texts the first three are lists, one of each text."""
+        slice is a Dataset. Of a row of several texts, or of windows, the first three are lists, one of each text."""
         if isinstance(row, slice):
             return self.select(range(*row.indices(len(self))))
         place = self._place(row)
@@ -508,11 +510,15 @@ class Dataset:
         """Where rows have several texts: what is of tokens, text by text."""
         firsts = self.firsts
         if firsts is None:
-            return found
+            return {k: v if k == "labels" else [v] for k, v in found.items()} if self._is_listed() else found
         at, begin, ends = memoryview(firsts), 0, []
         for length in memoryview(self.text_lengths)[at[row]:at[row + 1]]:
             ends.append((begin, begin := begin + length))
         return {k: v if k == "labels" else [v[a:b] for a, b in ends] for k, v in found.items()}
+
+    def _is_listed(self) -> bool:
+        """A row is a list of texts, or of windows, also where each has but one: a part of the rows, and other rows read alike, are as all are."""
+        return self._listed or self.firsts is not None or self._core.windows() is not None and not self._is_numbered()
 
     def _place(self, row: SupportsIndex) -> int:
         if isinstance(row, bool) or type(row).__name__ == "bool":  # NumPy's
@@ -633,6 +639,7 @@ class Dataset:
     _texts: Sequence[str] = ()  # columns of a row's texts, where they were found by their names
     _stamp: list | None = None  # of the tables that the rows are from (files.stamp_of)
     _pair: tuple[str, str | None] | None = None  # columns of the texts of a reranker's pairs, where they were found by their names
+    _listed = False  # it is a part of rows of several texts
     _mapping: Labels | None = None  # whose names are not what rows have
 
     @property

@@ -23,6 +23,18 @@ class Windows(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "no effect without windows"):
             brim.Dataset.from_texts([text], tokenizer, max_length=5, max_windows=2)
 
+    def test_parts(self):
+        """A row is a list of windows, also where it and all that are with it have but one."""
+        rows = brim.Dataset.from_texts(["good film bad plot a good film", "bad"], MODEL, max_length=5, windows=1)
+        short = rows[1]
+        self.assertEqual(len(short["input_ids"]), 1)
+        for part in (rows.select([1]), rows[1:], rows.filter(lambda row: len(row["input_ids"]) == 1), rows.select([1]).select([0]), pickle.loads(pickle.dumps(rows.select([1]))),
+                     brim.Dataset.from_texts(["bad"], MODEL, max_length=5, windows=1)):
+            self.assertEqual(part[0], short)
+        several = brim.Dataset.from_texts([["a", "b"], ["c"]], MODEL)
+        self.assertEqual(several.select([1])[0], several[1])
+        self.assertEqual(brim.Dataset.from_texts(["bad"], MODEL)[0]["input_ids"], short["input_ids"][0])
+
     def test_kept(self):
         """A run's model makes the windows that it was trained with, and brim.train has those of the program."""
         options = {"max_length": 6, "max_steps": 3, "batch_size": 8, "lr": 1e-3}
