@@ -115,11 +115,20 @@ _BY_CODE = {0: CellError, 2: UsageError, 3: OutOfMemory, 4: FileError, 5: Format
 def _pythonic(message: str) -> str:
     """The library names options as the program has them: (--delimiter ';') is (delimiter=';') here. What follows the name of a program
     stays as it is."""
-    if re.search(r"\b(brim|hf|mpirun|jq|pip|iconv) ", message):
+    if re.search(r"\b(brim|hf|mpirun|jq|pip|iconv|zstd) ", message):
         return message
-    message = message.replace("--no-header (header=False in Python)", "header=False")
-    option = lambda found: found[1].replace("-", "_") + (f"={found[2]}" if found[2] and found[2][0] == "'" else f'="{found[2]}"' if found[2] else "")
-    return re.sub(r"--([a-z][a-z-]*)(?: ('[^']*'|[a-z]+)(?=[),:;]|$))?", option, message)
+    message = message.replace("--no-header (header=False in Python)", "header=False").replace("--labels A --labels B", 'labels=["A", "B"]')
+    return _OPTION.sub(_option, message)
+
+
+#: An option of the program with its value: in quotes, a number, a word in capitals that stands for one, one of quote's words, or what a sign follows.
+_OPTION = re.compile(r"--([a-z][a-z-]*)(?: ('[^']*'|[0-9]+\b|[A-Z]+\b|csv\b|backslash\b|[^\s(),:;'-][^\s(),:;']*(?=[),:;]|$)))?( (?=--))?")
+
+
+def _option(found: re.Match[str]) -> str:
+    value, quoted = found[2], found[2] and (found[2][0] == "'" or found[2].isdecimal())
+    said = f"={value}" if quoted else f'="{value}"' if value else ""
+    return found[1].replace("-", "_") + said + (", " if found[3] else "")
 
 
 def make(code: int, message: str, file: str, line: int, byte: int) -> Error:
