@@ -1,6 +1,7 @@
 """What people hold their rows in, and what is no rows at all."""
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Mapping, MappingView, Set
 from typing import Any, NamedTuple
@@ -56,7 +57,7 @@ def _is_column(value: Any) -> bool:
     if hasattr(value, "__next__"):  # a generator of rows
         return False
     first = next(iter(value), None) if isinstance(value, (list, tuple)) or hasattr(value, "__array__") or hasattr(value, "to_list") else value
-    return not isinstance(first, (Mapping, tuple, os.PathLike))
+    return not isinstance(first, (Mapping, tuple, os.PathLike)) and not is_table(first)
 
 
 def are_texts_by_names(data: Any, text: str) -> bool:
@@ -105,6 +106,8 @@ def items(data: Any, what: str, give: str = "a list or a column of texts") -> An
     if is_unordered(data) or has_columns(data) or _is_lazy(data) or type(data).__module__ in _ENCODED or not is_rows(data):
         why = ", which has no order" if is_unordered(data) else ""
         raise CellError(f"{what} is {'None' if data is None else f'a {type(data).__name__}'}{why}: give {give}")
+    if not hasattr(data, "__iter__") and not hasattr(data, "__len__"):
+        raise CellError(f"{what} is a {type(data).__name__}, which has no length: give {give}")
     return as_list(data) if hasattr(data, "__iter__") else [data[i] for i in range(len(data))]
 
 
@@ -123,21 +126,51 @@ def kept(data: Any) -> Any:
     """What can be looped over once, as a list, or as the table that Arrow reads; anything else as it is. Batches, which may have no end, are no rows,
     nor is what has no order."""
     refuse_batches(data)
+    refuse_sets(data)
     if is_unordered(data):
         raise CellError(f"the rows are a {type(data).__name__}, which has no order: give a list")
     if _is_lazy(data):
         raise CellError("a LazyFrame has no rows yet: give lazy.collect()")
     if not hasattr(data, "__next__"):
-        return data if isinstance(data, Mapping) else by_columns(data)
-    return data.read_all() if hasattr(data, "read_all") and hasattr(data, "schema") else list(data)
+        return data if isinstance(data, Mapping) else by_columns(joined(data))
+    return data.read_all() if hasattr(data, "read_all") and hasattr(data, "schema") else joined(list(data))
+
+
+def joined(data: Any) -> Any:
+    """A list of the parts of a table (batches of Arrow, slices of polars, chunks of pandas) as the table; anything else as it is."""
+    if not isinstance(data, (list, tuple)) or not data or not is_table(data[0]):
+        return data
+    name = type(data[0]).__module__.partition(".")[0]
+    if any(not is_table(part) or type(part).__module__.partition(".")[0] != name for part in data):
+        raise CellError(f"the rows are a list that begins with a {type(data[0]).__name__}, and not all of it are parts of such a table: give one table")
+    library = importlib.import_module(name)
+    try:
+        if name == "datasets":
+            return library.concatenate_datasets(list(data))
+        return library.concat_tables(_as_table(library, part) for part in data) if name == "pyarrow" else library.concat(data)
+    except Exception as error:  # what each library raises where columns differ
+        raise CellError(f"the rows are a list of {len(data)} tables that do not go together: {' '.join(str(error).split())}") from None
+
+
+def _as_table(pyarrow: Any, part: Any) -> Any:
+    return pyarrow.Table.from_batches([part]) if isinstance(part, pyarrow.RecordBatch) else part
+
+
+def refuse_sets(data: Any) -> None:
+    """Several sets of rows by their names, where one is needed."""
+    if _of_datasets(data, "DatasetDict", "IterableDatasetDict") or is_splits(data) and all(str(name) in _SPLITS for name in data):
+        raise UsageError(f"the rows are the sets {', '.join(map(repr, data))}: give one of them, such as data[{[*data][-1]!r}]")
+
+
+_SPLITS = {"train", "validation", "valid", "val", "dev", "test", "eval"}
 
 
 def refuse_batches(data: Any) -> None:
     """What gives batches has no rows to look at by number."""
     if type(data).__module__ == "brim.feed":
         raise UsageError("a stream gives batches to train with, and rows are needed here: give its files")
-    if type(data).__module__ == "brim.batches":
-        raise UsageError(f"{type(data).__name__} gives batches, and rows are needed here: give its Dataset")
+    if type(data).__module__ == "brim.batches" or type(data).__name__ == "DataLoader":
+        raise UsageError(f"{type(data).__name__} gives batches, and rows are needed here: give its {'dataset' if hasattr(data, 'dataset') else 'Dataset'}")
 
 
 def is_rows(data: Any) -> bool:
