@@ -181,13 +181,27 @@ def _requests(result: Any) -> list[Request]:
     return [one for one in many if isinstance(one, Request)]
 
 
+def made(name: str, given: Any) -> Any:
+    """An object of a class, as transformers' Trainer makes one; anything else as it is."""
+    if not isinstance(given, type) or hasattr(given, "on_step_end"):
+        return given
+    try:
+        return given()
+    except TypeError as error:
+        raise TypeError(f"{name}: {given.__name__} is a class, and no object of it can be made without arguments: give one") from error
+
+
 def checked(callbacks: Any, on_event: Callback | None) -> list[Callback]:
     given = [] if callbacks is None else list(callbacks) if isinstance(callbacks, (list, tuple)) else [callbacks]
+    given = [made("callbacks", one) for one in given]
     for one in given:
-        if not callable(one):
-            hint = "; one of transformers has other methods: write what it does as such a function" if hasattr(one, "on_step_end") else ""
-            raise TypeError(f"callbacks: a callback is a function of a kind and fields, not {one!r:.60}{hint}")
-    return [*given, *([on_event] if on_event else [])]
+        if not callable(one) or hasattr(one, "on_step_end"):
+            hint = ""
+            if hasattr(one, "on_step_end"):
+                stops = "EarlyStopping" in getattr(one, "__name__", type(one).__name__)
+                hint = "; patience=3 stops as it does" if stops else "; one of transformers has other methods: write what it does as such a function"
+            raise TypeError(f"callbacks: a callback is a function of a kind and fields, not {_holders._short(one)}{hint}")
+    return [*given, *([made("on_event", on_event)] if on_event else [])]
 
 
 # ---- reports ---------------------------------------------------------------------------------------------------------
@@ -202,7 +216,7 @@ def reports(report_to: Any, output: Any) -> tuple[set[str], list[Callback]]:
     names, functions = set(), []
     for one in given:
         if callable(one):
-            functions.append(one)
+            functions.append(made("report_to", one))
         elif one is None or isinstance(one, str) and one in _KNOWN:
             names.add(one or "tensorboard")
         else:

@@ -9,7 +9,7 @@ from typing import Any
 
 from . import _core, callbacks as _callbacks, files as _files, notes as _notes, options as _options, progress as _progress, ranks as _ranks
 from .dataset import Dataset
-from .errors import Cancelled, UsageError
+from .errors import EVALUATE, SAVE, Cancelled, Request, UsageError
 from .feed import Streamed
 from .folds import Folds
 from .judged import add_texts, evaluations, keep_texts
@@ -38,6 +38,7 @@ class Listeners:
         self._here = _callbacks.Here()
         self._ask = self._here.calls(_callbacks.several(self.functions))
         self.measure = self.measure and self._here.calls(self.measure)
+        self.idle: list[tuple[Request, str]] = []  #: what a function may ask for that has no effect, and why
 
     def files(self, output) -> list[tuple[str, str]]:
         """What is written that is not of every run, by what asked for it."""
@@ -48,7 +49,12 @@ class Listeners:
         if self.bar:
             self.bar(kind, fields)
         _notes.of_event(kind, fields, self.swa_start)
-        return self._ask(kind, fields) if self.functions else None
+        asked = self._ask(kind, fields) if self.functions else None
+        for request, why in self.idle if asked else ():
+            if asked.flags & request.flags:
+                _notes.log.warning("%r, which a function returned, has no effect: %s", request, why)
+                self.idle = [one for one in self.idle if one[0] != request]
+        return asked
 
     def __enter__(self):
         return self
@@ -59,7 +65,7 @@ class Listeners:
             self.bar.close()
 
 
-def _plain(value: Any) -> Any:
+def _finite(value: Any) -> Any:
     """As log.jsonl has it: what is no finite number is null."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
@@ -96,10 +102,11 @@ def run(model, rows, evals, output, seed, limit, told, options, sources, tokeniz
         if kind == "eval":
             result.evaluations.append(dict(fields))
         if kind != "progress":
-            result._log.append(json.dumps({"event": kind, **{name: _plain(value) for name, value in fields.items()}}) + "\n")
+            result._log.append(json.dumps({"event": kind, **{name: _finite(value) for name, value in fields.items()}}) + "\n")
         return told.listen(kind, fields)
 
     cuts = _cutting_as(model, tokenizer)
+    told.idle = [*([] if evals else [(EVALUATE, "there is no evaluation set: give eval")]), *([] if output else [(SAVE, "nothing is written: give output")])]
     writes = _ranks.join()[0] == 0
     texts = lambda: keep_texts(model._runtime, result.output, sources, tokenizer, columns) if result.output and evals and writes else []
     try:
