@@ -128,10 +128,10 @@ def train(
     similarity: Literal["cosine", "dot"] | None = None,
     hardness: Literal["none", "in-batch", "own", "all"] | None = None,
     hardness_strength: float | None = None,
-    matryoshka: str | Sequence[int] | None = None,
-    matryoshka_weights: str | Sequence[float] | None = None,
+    matryoshka: str | int | Sequence[int] | None = None,
+    matryoshka_weights: str | float | Sequence[float] | None = None,
     positive_weight: float | None = None,
-    mask_rate: str | None = None,
+    mask_rate: str | float | None = None,
     optimizer: Literal["adamw", "bert_adam", "sgd", "madgrad"] | None = "adamw",
     lr: float | None = 5e-5,
     schedule: Literal["linear", "cosine", "constant"] | None = "linear",
@@ -296,12 +296,12 @@ def train(
     model: a ``Model`` (trained in place), a folder, or a name of the hub ("bert-base-uncased"). train: labelled rows: files; a table of
     datasets, pandas, polars or pyarrow; a dict of columns; a list of dicts, of (text, label) or of (text, pair, label); a ``Dataset``; a
     DatasetDict, whose "train" it is, and whose validation or test is evaluated where eval is not given; a ``brim.data.stream``. eval: the
-    same, or {name: that}, or "10%": this share of the rows, drawn by fold_seed, which is then not trained on (so does validation_split=0.1).
+    same, or {name: that}, or "10%" or 0.1: this share of the rows, drawn by fold_seed, which is then not trained on (so does validation_split=0.1).
     labels: the classes in the order of their ids, or what they are called, {0: "neg", 1: "pos"}; None: those of the model or of the rows.
     missing_label="skip" leaves out rows without a
     label; keep_head=True keeps the classes and the classifier of a fine-tuned folder, also where the rows lack some of them; delimiter is the
     character between the columns of csv and tsv files; header=False reads files without a head line, whose columns are "0", "1", ...
-    task="mlm": texts without labels, some of whose tokens are masked and are to be found (mask_rate: "0.15", or "0.3:0.15" for the first and the
+    task="mlm": texts without labels, some of whose tokens are masked and are to be found (mask_rate: 0.15, or "0.3:0.15" for the first and the
     last step; whole_words=True masks all tokens of a word); training then continues from the folder with any other task.
     task="embedding": vectors of texts; task="rerank": a score of a query and a document. Their rows are two texts or more: columns named as data
     sets of sentence-transformers name them (anchor, positive, negative; sentence1, sentence2, score; query, document, label), or columns=["question",
@@ -402,11 +402,12 @@ def train(
     similarity: Literal["cosine", "dot"]. In-batch: what is compared; dot has scale 1. Default: cosine.
     hardness: Literal["none", "in-batch", "own", "all"]. In-batch: negatives that weigh more the more alike they are. Default: none.
     hardness_strength: float. How much more. Default: 9 of in-batch, else 5.
-    matryoshka: str | Sequence[int]. The sum of the loss of the first N numbers of each vector, so that these are good alone: 384,256,128.
-        Default: all numbers of a vector.
-    matryoshka_weights: str | Sequence[float]. The weight of each of these losses. Default: 1 each.
+    matryoshka: str | int | Sequence[int]. The sum of the loss of the first N numbers of each vector, so that these are good alone:
+        384,256,128. Default: all numbers of a vector.
+    matryoshka_weights: str | float | Sequence[float]. The weight of each of these losses. Default: 1 each.
     positive_weight: float. Bce: weight of relevant documents. Default: 1.
-    mask_rate: str. Share of a text's tokens that are masked, at least one; 0.3:0.15 falls from the first step to the last. Default: 0.15.
+    mask_rate: str | float. Share of a text's tokens that are masked, at least one; 0.3:0.15 falls from the first step to the last. Default:
+        0.15.
     optimizer: Literal["adamw", "bert_adam", "sgd", "madgrad"]. How a gradient changes the weights; each needs another learning rate.
         bert_adam is AdamW without bias correction. Default: adamw.
     lr: float. Peak learning rate. Default: 5e-5.
@@ -558,10 +559,10 @@ def train(
     similarity: Literal["cosine", "dot"] | None = None,
     hardness: Literal["none", "in-batch", "own", "all"] | None = None,
     hardness_strength: float | None = None,
-    matryoshka: str | Sequence[int] | None = None,
-    matryoshka_weights: str | Sequence[float] | None = None,
+    matryoshka: str | int | Sequence[int] | None = None,
+    matryoshka_weights: str | float | Sequence[float] | None = None,
     positive_weight: float | None = None,
-    mask_rate: str | None = None,
+    mask_rate: str | float | None = None,
     optimizer: Literal["adamw", "bert_adam", "sgd", "madgrad"] | None = "adamw",
     lr: float | None = 5e-5,
     schedule: Literal["linear", "cosine", "constant"] | None = "linear",

@@ -240,11 +240,12 @@ class TrainOptions(TypedDict, total=False):
     similarity: Literal["cosine", "dot"]. In-batch: what is compared; dot has scale 1. Default: cosine.
     hardness: Literal["none", "in-batch", "own", "all"]. In-batch: negatives that weigh more the more alike they are. Default: none.
     hardness_strength: float. How much more. Default: 9 of in-batch, else 5.
-    matryoshka: str | Sequence[int]. The sum of the loss of the first N numbers of each vector, so that these are good alone: 384,256,128.
-        Default: all numbers of a vector.
-    matryoshka_weights: str | Sequence[float]. The weight of each of these losses. Default: 1 each.
+    matryoshka: str | int | Sequence[int]. The sum of the loss of the first N numbers of each vector, so that these are good alone:
+        384,256,128. Default: all numbers of a vector.
+    matryoshka_weights: str | float | Sequence[float]. The weight of each of these losses. Default: 1 each.
     positive_weight: float. Bce: weight of relevant documents. Default: 1.
-    mask_rate: str. Share of a text's tokens that are masked, at least one; 0.3:0.15 falls from the first step to the last. Default: 0.15.
+    mask_rate: str | float. Share of a text's tokens that are masked, at least one; 0.3:0.15 falls from the first step to the last. Default:
+        0.15.
     optimizer: Literal["adamw", "bert_adam", "sgd", "madgrad"]. How a gradient changes the weights; each needs another learning rate.
         bert_adam is AdamW without bias correction. Default: adamw.
     lr: float. Peak learning rate. Default: 5e-5.
@@ -411,13 +412,13 @@ class TrainOptions(TypedDict, total=False):
     """In-batch: negatives that weigh more the more alike they are. Default: none."""
     hardness_strength: float | None
     """How much more. Default: 9 of in-batch, else 5."""
-    matryoshka: str | Sequence[int] | None
+    matryoshka: str | int | Sequence[int] | None
     """The sum of the loss of the first N numbers of each vector, so that these are good alone: 384,256,128. Default: all numbers of a vector."""
-    matryoshka_weights: str | Sequence[float] | None
+    matryoshka_weights: str | float | Sequence[float] | None
     """The weight of each of these losses. Default: 1 each."""
     positive_weight: float | None
     """Bce: weight of relevant documents. Default: 1."""
-    mask_rate: str | None
+    mask_rate: str | float | None
     """Share of a text's tokens that are masked, at least one; 0.3:0.15 falls from the first step to the last. Default: 0.15."""
     optimizer: Literal["adamw", "bert_adam", "sgd", "madgrad"] | None
     """How a gradient changes the weights; each needs another learning rate. bert_adam is AdamW without bias correction. Default: adamw."""

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Sequence
 
 from . import _core, holders as _holders, kinds as _kinds, runtime as _runtime, shapes as _shapes
@@ -110,8 +110,8 @@ class Labels:
     the keys, and predictions the names; None: regression. task: "classification" (one class a row), "multi_label" (any number
     of them), "tokens" (one a word) or "regression"; None: by the names. outputs: values a row in regression.
 
-    names: list of str, as a model's config.json has them. values: the same as predictions give them, such as 0 and 1. ``id(label)`` is
-    the number of a class.
+    names: list of str, as a model's config.json has them. values: the same as predictions give them, such as 0 and 1, and what a loop over
+    them gives. ``id(label)`` is the number of a class.
     """
 
     names: list[str] | None
@@ -154,6 +154,9 @@ class Labels:
     def _coded(self) -> "Labels":
         """As rows have them."""
         return Labels(self._keys, task=self.task)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.values or ())
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_core": None}

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import tempfile
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, NamedTuple, Sequence, Unpack
 
@@ -216,8 +217,11 @@ class Model:
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Writes the folder that a run ends with, by the same code: config.json, model.safetensors, the tokenizer's files and what
         sentence-transformers reads. transformers opens it. Files of another model or tokenizer that would be read with this one, and links
-        that it would be written through, are refused before anything is written; a link in a file's place is replaced, with a warning."""
+        that it would be written through, are refused before anything is written; a link in a file's place is replaced, with a warning. Of a model
+        that was trained the folder that it began with is refused."""
         self._refuse_unkept()
+        if self._changed and os.path.isdir(folder) and os.path.isdir(self._home) and os.path.samefile(folder, self._home):
+            raise UsageError(f"{_files.shown(folder)} has the weights that the training began with, which would be replaced: name another folder")
         _of_saved(*self._core.save(_files.path_bytes(folder), self.tokenizer._core, self._cut_at or 0, *(self._windowing or (0, 0))))
         _of_readme(os.fsdecode(folder))
 
@@ -278,6 +282,7 @@ class Model:
 
     def _dataset(self, data, *, labelled: bool, max_length: int | None, reading: dict[str, Any], **columns) -> Dataset:
         _holders.refuse_batches(data)
+        _holders.refuse_sets(data)
         data = _holders.by_columns(data)
         if isinstance(data, (bytearray, memoryview)):
             raise CellError(f"a text is a str or bytes, not {_holders._short(data)}: give bytes(data), or a list of texts")
@@ -296,7 +301,10 @@ class Model:
             _of_spaces(found)
             return found
         if labelled:
-            return Dataset.of(data, self.tokenizer, labelled=True, labels=self.labels, **columns, **how)
+            try:
+                return Dataset.of(data, self.tokenizer, labelled=True, labels=self.labels, **columns, **how)
+            except MismatchError as error:
+                raise self._told_of_ids(error) from None
         if isinstance(data, os.PathLike) or isinstance(data, (list, tuple)) and data and all(isinstance(d, os.PathLike) for d in data):
             return Dataset.from_files(data, self.tokenizer, need_label=False, **columns, **how)
         elif isinstance(data, (list, tuple)) and all(isinstance(d, (str, bytes)) for d in data) and not any(columns.values()):
@@ -309,6 +317,14 @@ class Model:
                 _of_names(data, names)
             data = _Rows(data)
         return Dataset.of(data, self.tokenizer, labelled=False, **columns, **how)
+
+    def _told_of_ids(self, error: MismatchError) -> MismatchError:
+        """A number in the place of a class: of labels={0: "neg", 1: "pos"} a folder keeps the names."""
+        names, number = self.labels.names or [], re.search(r'label "(\d+)" is not among', str(error))
+        if not number or int(number[1]) >= len(names) or any(name.isdecimal() for name in names):
+            return error
+        shown = ", ".join(f"{at}: {name!r}" for at, name in enumerate(names[:2])) + (", .." if len(names) > 2 else "")
+        return MismatchError(f"{error}; if the numbers are theirs, brim.Model({self.path!r}, labels={{{shown}}}) says so", error.file, error.line, error.byte)
 
     def _of_pairs(self, data, labelled: bool, columns, how) -> Dataset:
         if _shapes.of(self.task).bare and not labelled:
@@ -333,7 +349,7 @@ class Model:
         and gives nearly the same. on_device: of a model on a GPU, they stay there: ``torch.from_dlpack(model.logits(texts, on_device=True))``
         copies nothing; nobody looks whether they are finite."""
         _kinds.check(Model.logits, locals(), PredictOptions)
-        _options.within(dict(options))
+        _options.of_answers(options)
         self._check_trained()
         self._refuse_masks()
         data = _data_or_file(data, file)
@@ -379,7 +395,7 @@ class Model:
         """``predict`` as an iterator: of many rows and many classes, all predictions at once are more than memory holds. The rows are
         encoded when it is called, and computed in the windows that `brim predict` has: what 64 MB of logits hold."""
         _kinds.check(Model.predict_each, locals(), PredictOptions)
-        _options.within(dict(options))
+        _options.of_answers(options)
         self._check_trained()
         self._refuse_masks()
         if _shapes.of(self.task).bare:
@@ -498,9 +514,10 @@ class Model:
         accuracy, f1 (of the second of two classes, or the mean of more), matthews; f1_micro, f1_macro; rmse, pearson, spearman. Its attributes have more: ``classes``, ``confusion``, the rows that
         are most wrong (``wrong``), the outcome of every row (``rows``)."""
         _kinds.check(Model.evaluate, locals(), PredictOptions)
-        _options.within(dict(options))
+        _options.of_answers(options)
         self._check_trained()
         self._refuse_masks()
+        data = _holders.joined(data)
         dataset, reading, computing = self._encoded(data, options, labelled=True, max_length=max_length, text_column=text_column, pair_column=pair_column,
                                              label_column=label_column)
         with _progress.shown(progress) as listen:

@@ -131,19 +131,21 @@ def _follows(name: str, args: Any, given: dict[str, Any]) -> bool:
         return False
 
 
-def _plain(value):
+def _of_enum(value):
     """A string of an enum of transformers."""
     return value.value if isinstance(value, enum.Enum) else value
 
 
 def _value(name: str, given: str, value: Any) -> Any:
-    value = _plain(value)
+    value = _of_enum(value)
     if name == "best_metric" and isinstance(value, str):
         return value.removeprefix("eval_")
     if name == "max_steps" and isinstance(value, numbers.Real) and not isinstance(value, bool) and value <= 0 and value != -1:
         raise ValueError(f"max_steps is {value}: give a number of steps, or epochs")
     if name in ("freeze", "train_only") and not isinstance(value, (str, bool)) and value is not None:
         return ",".join(map(str, value if hasattr(value, "__iter__") else [value]))
+    if name == "mask_rate" and isinstance(value, numbers.Real):
+        return str(float(value))
     if name in ("directions", "matryoshka", "matryoshka_weights") and value is not None and not isinstance(value, str):
         return ",".join(map(str, value if hasattr(value, "__iter__") else [value]))
     if given == "load_best_model_at_end" and value is not None:
@@ -211,15 +213,19 @@ _SMALL = {"loss", "rmse"}
 _LARGE = {"accuracy", "f1", "matthews", "f1_micro", "f1_macro", "pearson", "spearman", "entity_precision", "entity_recall", "entity_f1"}
 
 
+METRICS = _SMALL | _LARGE  #: of texts with labels
+
+
 def _better(out: dict[str, Any], said: dict[str, str]) -> None:
     """Which way is better is for metrics of one's own; of brim's it must be what is so."""
     metric = str(out.get("best_metric", "")).rpartition("/")[2]
+    metric = next((one for one in METRICS if metric.endswith("_" + one)), metric) if metric not in _LARGE else metric  # of a set, as Trainer names it
     small = out.get("best_is_small")
     if small is not None and not metric:
         raise TypeError(f"{said['best_is_small']} has no effect without best_metric: add it, or leave out {said['best_is_small']}")
     if small is None or "compute_metrics" in out:
         return
-    if metric in _SMALL | _LARGE and small != (metric in _SMALL):
+    if metric in METRICS and small != (metric in _SMALL):
         raise TypeError(f"greater_is_better={not small}: of {metric} the {'least' if metric in _SMALL else 'greatest'} is best")
     del out["best_is_small"]
 
@@ -250,8 +256,8 @@ def canonical(options: dict[str, Any]) -> dict[str, Any]:
         name = brims(given)
         if given in _FIXED:
             fine, reason = _FIXED[given]
-            if _plain(value) not in fine:
-                raise TypeError(f"{given}={_plain(value)!r}: {reason}")
+            if _of_enum(value) not in fine:
+                raise TypeError(f"{given}={_of_enum(value)!r}: {reason}")
             continue
         if given in _IDLE:
             continue
@@ -274,6 +280,19 @@ def within(options: dict[str, Any]) -> None:
         least, most = _keywords.RANGES.get(name, (None, None))
         if least is not None and isinstance(value, numbers.Real) and not isinstance(value, bool) and not least <= value <= most:
             raise UsageError(f"{name} is {value}: it must be from {least} to {most}")
+
+
+def of_answers(options: Mapping[str, Any]) -> None:
+    """Refuses options that predictions have not, and numbers outside of their range."""
+    known = _keywords.PredictOptions.__annotations__
+    name = next((name for name in options if name not in known), None)
+    if name is not None:
+        near = _COLUMNS_OF_TEXTS if name in ("columns", "column") else next(iter(difflib.get_close_matches(name, known, 1, 0.75)), None)
+        raise TypeError(f'there is no option "{name}"' + (f"; did you mean {near}?" if near else f": there are {', '.join(known)}"))
+    within(dict(options))
+
+
+_COLUMNS_OF_TEXTS = "text_column, or pair_column for the second text"
 
 
 def _is_met(need: str, there: dict[str, Any]) -> bool:

@@ -7,7 +7,7 @@ import pathlib
 import tempfile
 from typing import Any, NamedTuple, Sequence
 
-from . import _core, holders as _holders, hub as _hub, kinds as _kinds, layout as _layout, runtime as _runtime
+from . import _core, files as _files, holders as _holders, hub as _hub, kinds as _kinds, layout as _layout, runtime as _runtime
 from .errors import FormatError, MismatchError, UnsupportedError, UsageError
 from .options import whole
 
@@ -48,6 +48,9 @@ def _of_files(files: dict[str, bytes], path: str) -> "Tokenizer":
     return made
 
 
+_ROWS = tuple(set(_files.DATA_SUFFIXES) - {".json", ".txt"})  #: which tokenizers have too
+
+
 class Tokenizer:
     """Reads ``tokenizer.json``, ``vocab.txt``, or ``vocab.json`` with ``merges.txt``; a file, the folder that has them, or a name of the
     Hugging Face hub (``brim.hub.folder`` says where it is looked for). A folder is read as transformers 5 reads it, with what stands
@@ -61,6 +64,9 @@ class Tokenizer:
     def __init__(self, path: str | os.PathLike[str], *, revision: str | None = None, runtime: Any = None):
         _kinds.check(Tokenizer.__init__, locals())
         self._runtime = runtime or _runtime.default()
+        plain = _files.plain_name(os.fsdecode(path))
+        if plain.endswith(_ROWS):
+            raise UsageError(f"{_files.shown(path)} is a file of rows, and a tokenizer is needed here, a folder or a name: the rows are given before it")
         self.path = _hub.folder(path, revision=revision, tokenizer=True, runtime=self._runtime)
         self._core = _core.tokenizer(self._runtime, os.fsencode(self.path))
         folder = self.path if os.path.isdir(self.path) else os.path.dirname(self.path)

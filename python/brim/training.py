@@ -9,7 +9,7 @@ import queue
 import re
 import threading
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Callable, Iterator, Sequence, Unpack
 
 from . import (_core, callbacks as _callbacks, files as _files, holders as _holders, hub as _hub, kinds as _kinds, notes as _notes, options as _options,
@@ -35,6 +35,11 @@ def _share(evals, validation_split) -> float | None:
     found = _SHARE.fullmatch(evals) if isinstance(evals, str) and not os.path.exists(evals) else None
     if found and (found[1].count(".") > 1 or not found[1].strip(".")):
         raise UsageError(f'eval="{evals}": a share of the rows, such as "10%"')
+    if isinstance(evals, numbers.Real) and not isinstance(evals, bool):
+        if not 0 < evals < 1:
+            raise UsageError(f"eval={evals}: rows, or a share of them, such as 0.1 or \"10%\"")
+        if validation_split is None:
+            return float(evals)
     if validation_split is None:
         return float(found[1]) / 100 if found else None
     if evals is not None:
@@ -49,24 +54,24 @@ def _named(evals, train, text: str | None = None) -> list[tuple[str, Any]]:
     by other names are sets."""
     if evals is None and _holders.is_splits(train):
         name = next((n for n in ("validation", "valid", "dev", "test") if n in train), None)
-        return [(name, train[name])] if name else []
+        return [(name, _holders.joined(train[name]))] if name else []
     if evals is None:
         return []
     if isinstance(evals, (str, bytes)) and not evals:
         raise UsageError("eval is empty: give rows, or leave it out")
     if _holders.is_splits(evals) or text is not None and _holders.are_texts_by_names(evals, text):
-        return [(str(name), data) for name, data in evals.items() if not (name == "train" and evals is train)]
-    return [("eval", evals)]  # files too, as the command calls the only --eval: the same run has the same log
+        return [(str(name), _holders.joined(data)) for name, data in evals.items() if not (name == "train" and evals is train)]
+    return [("eval", _holders.joined(evals))]  # files too, as the command calls the only --eval: the same run has the same log
 
 
 def _rows_to_train(train):
     if not _holders.is_splits(train):
-        return train
+        return _holders.joined(train)
     if "train" not in train:
         if all(isinstance(one, Mapping) and not any(map(_holders._is_column, one.values())) for one in train.values()):
             raise UsageError(f"the rows are a dict of dicts, {_holders._short(train)}: give lists, such as to_dict(\"list\") or to_dict(\"records\") of a DataFrame has")
         raise UsageError(f"the splits are {', '.join(map(repr, train))}: give the one to train on, such as data[{next(iter(train))!r}]")
-    return train["train"]
+    return _holders.joined(train["train"])
 
 
 def train(model: Model | str | os.PathLike[str], train: Any = None, *apart: Any, eval: Any = None, output: str | os.PathLike[str] | None = None, task: str = "auto",
@@ -82,12 +87,12 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *apart: Any,
     model: a ``Model`` (trained in place), a folder, or a name of the hub ("bert-base-uncased"). train: labelled rows: files; a table of
     datasets, pandas, polars or pyarrow; a dict of columns; a list of dicts, of (text, label) or of (text, pair, label); a ``Dataset``; a
     DatasetDict, whose "train" it is, and whose validation or test is evaluated where eval is not given; a ``brim.data.stream``. eval: the
-    same, or {name: that}, or "10%": this share of the rows, drawn by fold_seed, which is then not trained on (so does validation_split=0.1).
+    same, or {name: that}, or "10%" or 0.1: this share of the rows, drawn by fold_seed, which is then not trained on (so does validation_split=0.1).
     labels: the classes in the order of their ids, or what they are called, {0: "neg", 1: "pos"}; None: those of the model or of the rows.
     missing_label="skip" leaves out rows without a
     label; keep_head=True keeps the classes and the classifier of a fine-tuned folder, also where the rows lack some of them; delimiter is the
     character between the columns of csv and tsv files; header=False reads files without a head line, whose columns are "0", "1", ...
-    task="mlm": texts without labels, some of whose tokens are masked and are to be found (mask_rate: "0.15", or "0.3:0.15" for the first and the
+    task="mlm": texts without labels, some of whose tokens are masked and are to be found (mask_rate: 0.15, or "0.3:0.15" for the first and the
     last step; whole_words=True masks all tokens of a word); training then continues from the folder with any other task.
     task="embedding": vectors of texts; task="rerank": a score of a query and a document. Their rows are two texts or more: columns named as data
     sets of sentence-transformers name them (anchor, positive, negative; sentence1, sentence2, score; query, document, label), or columns=["question",
@@ -133,13 +138,11 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *apart: Any,
     task, labels = _shapes.word(task), kept(labels)
     ways = options.pop("_compare", None)
     asked_for = {name for name, value in options.items() if value is not None}  # not by TrainingArguments, which say much
-    args = options.pop("args", None)
+    args = None
     if type(train).__name__.endswith("TrainingArguments"):  # as Trainer has them: model, args, train_dataset
         args, train = train, None
-    if "train_dataset" in options:
-        train = options.pop("train_dataset") if train is None else train
-    if "processing_class" in options:
-        tokenizer = options.pop("processing_class") if tokenizer is None else tokenizer
+    args, train = _once(options, "args", "the second argument", args), _once(options, "train_dataset", "the rows", train)
+    tokenizer = _once(options, "processing_class", "tokenizer", tokenizer)
     if args is not None:
         if not hasattr(args, "output_dir"):
             raise TypeError(f"args: a TrainingArguments of transformers is needed, not {args!r:.60}")
@@ -180,6 +183,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *apart: Any,
     runtime = runtime or (model._runtime if isinstance(model, Model) else _runtime.of_cpu(more["cpu"]))
     if not isinstance(model, (Model, str, os.PathLike)) or model == "":
         raise TypeError(_not_a_model(model))
+    if not isinstance(model, Model) and _files.plain_name(os.fsdecode(model)).endswith(_files.DATA_SUFFIXES):
+        raise UsageError(f"{_files.shown(model)} is a file of rows: the model is first, brim.train(\"bert-base-uncased\", {os.fsdecode(model)!r})")
     if isinstance(model, Model):
         _refuse_of_loading(model, task, {"labels": labels, "pooling": pooling, "layers": layers, "dense": dense, "dense_activation": dense_activation,
                                          "reinit_layers": reinit_layers, "no_type_ids": no_type_ids,
@@ -203,6 +208,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *apart: Any,
     _outputs.check(runtime, output, told.files(output), reads, bool(options.get("resume")),
                    [("train", train_rows), *named, *test_sets])
     _outputs.check_sets(train_rows, [*named, *test_sets])
+    if named and folds is None and isinstance(options.get("best_metric"), str):
+        options["best_metric"] = _metric_of_set(options["best_metric"], [name for name, _ in named], shape.metrics | _options.METRICS, told.measure is not None)
     fits = said["max_length"]
     limit = max_length or (model._longest() if isinstance(model, Model) else min(fits, tokenizer.max_length or fits))
     if max_length is not None and not 0 < max_length <= fits:
@@ -360,6 +367,14 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *apart: Any,
 _CALL = train  #: whose argument has its name
 
 
+def _once(options: dict[str, Any], name: str, other: str, given: Any) -> Any:
+    """What has two names is given by one of them."""
+    value = options.pop(name, None)
+    if value is not None and given is not None:
+        raise TypeError(f"{other} and {name} say the same: give one of them")
+    return given if value is None else value
+
+
 def _cut_of(rows) -> Cut | None:
     """How rows that were encoded before were cut, as the model will cut texts; None: they are encoded here."""
     made = rows._cut_as if isinstance(rows, Dataset) else Cut.of(rows._options) if isinstance(rows, Stream) else None
@@ -446,6 +461,21 @@ def _refuse_said_wrongly(options: dict[str, Any], output, asked: dict[str, str])
 _OF_EVALUATIONS = ("best_metric", "compute_metrics", "eval_when", "eval_every", "eval_batch_size", "eval_batching", "eval_padding", "eval_max_tokens", "min_delta")
 
 
+def _metric_of_set(metric: str, names: list[str], known: Collection[str], own: bool) -> str:
+    """SET/NAME, also where Trainer's eval_SET_NAME (without eval_) says it. own: there are metrics that no list has."""
+    if metric in known:
+        return metric
+    name, slash, one = metric.rpartition("/")
+    found = None if slash else max((name for name in names if metric.startswith(f"{name}_")), key=len, default=None)
+    if found:
+        return f"{found}/{metric[len(found) + 1:]}"
+    one = one if slash else next((one for one in sorted(known, key=len, reverse=True) if metric.endswith(f"_{one}")), "")
+    name = name if slash else metric[:-len(one) - 1]
+    if one and name not in names and (slash or not own):
+        raise UsageError(f'best_metric is of the set "{name}", and there is none of this name: the sets are {", ".join(names)}, so that it may be "{names[0]}/{one}"')
+    return metric
+
+
 def _name_of(data, name: str) -> str:
     """What a note calls rows: their file, or their set."""
     files = _files.paths_of(data) if _files.is_files(data) else []
@@ -470,8 +500,8 @@ def _tests(test, text: str | None) -> list[tuple[str, Any]]:
     if isinstance(test, Mapping) and not test:
         raise UsageError("test is empty: leave it out, or give rows")
     if _holders.is_splits(test) or text is not None and _holders.are_texts_by_names(test, text) and "label" not in test:
-        return [(str(name), data) for name, data in test.items()]
-    return [("test", test)]
+        return [(str(name), _holders.joined(data)) for name, data in test.items()]
+    return [("test", _holders.joined(test))]
 
 
 def _without_labels(data, dataset: Dataset):
