@@ -121,7 +121,7 @@ def _pythonic(message: str) -> str:
     return _OPTION.sub(_option, message)
 
 
-#: An option of the program with its value: in quotes, a number, a word in capitals that stands for one, one of quote's words, or what a sign follows.
+#: An option of the program with its value: in quotes, a number, a word in capitals in the place of one, one of quote's words, or what a sign follows.
 _OPTION = re.compile(r"--([a-z][a-z-]*)(?: ('[^']*'|[0-9]+\b|[A-Z]+\b|csv\b|backslash\b|[^\s(),:;'-][^\s(),:;']*(?=[),:;]|$)))?( (?=--))?")
 
 

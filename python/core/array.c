@@ -206,7 +206,7 @@ static PyObject *represent(PyObject *object) {
   return text;
 }
 
-/* Whether two have the same shape, kind and numbers: one truth value, as of lists. Beside an array of NumPy that one says it of each item. */
+/* Whether two have the same shape, kind and numbers, as lists; of one and an array of NumPy, NumPy says it item by item. */
 static PyObject *compare(PyObject *object, PyObject *other, int how) {
   if ((how != Py_EQ && how != Py_NE) || Py_TYPE(object) != Py_TYPE(other))
     return Py_NewRef(Py_NotImplemented);
@@ -293,18 +293,19 @@ static PyMethodDef methods[] = {{"tolist", to_list, METH_NOARGS, "The numbers as
 static PyGetSetDef members[] = {{"shape", get_shape, NULL, "Lengths of the dimensions.", NULL},
                                 {"format", get_format, NULL, "Item type, as in the struct module.", NULL},
                                 {NULL, NULL, NULL, NULL, NULL}};
-static PyType_Slot slots[] = {{Py_tp_dealloc, destroy},
-                              {Py_tp_methods, methods},
-                              {Py_tp_getset, members},
-                              {Py_tp_repr, represent},
-                              {Py_tp_iter, iterate},
-                              {Py_tp_richcompare, compare},
-                              {Py_bf_getbuffer, get_buffer},
-                              {Py_mp_length, length},
-                              {Py_mp_subscript, item},
-                              {Py_tp_doc, "Numbers in memory: numpy.asarray(a) and torch.from_dlpack(a) do not copy. Two are equal (==) as lists are; "
-                                          "numpy.asarray(a) == b compares item by item."},
-                              {0, NULL}};
+static PyType_Slot slots[] = {
+    {Py_tp_dealloc, destroy},
+    {Py_tp_methods, methods},
+    {Py_tp_getset, members},
+    {Py_tp_repr, represent},
+    {Py_tp_iter, iterate},
+    {Py_tp_richcompare, compare},
+    {Py_bf_getbuffer, get_buffer},
+    {Py_mp_length, length},
+    {Py_mp_subscript, item},
+    {Py_tp_doc, "Numbers in memory: numpy.asarray(a) and torch.from_dlpack(a) do not copy. Two are equal (==) as lists are; "
+                "numpy.asarray(a) == b compares item by item."},
+    {0, NULL}};
 PyType_Spec core_array_spec = {.name = "brim._core.Array",
                                .basicsize = sizeof(core_array),
                                .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,

@@ -472,7 +472,7 @@ class Strategies(unittest.TestCase):
         self.assertIn("batching='random'", repr(self.rows.batches(batch_size=4)))
 
     def test_arrays_are_equal(self):
-        """by their shape and numbers, as lists are; beside an array of NumPy item by item"""
+        """by their shape and numbers, as lists are; with an array of NumPy item by item"""
         rows, same = (brim.Dataset.from_texts(["a good film", "bad"], HERE / "model") for _ in range(2))
         other = brim.Dataset.from_texts(["a good film", "a bad"], HERE / "model")
         self.assertTrue(rows.lengths == same.lengths and rows.lengths == rows.lengths)
