@@ -176,7 +176,7 @@ int cli_cut_rows(cli_call *cli, const brim_model_info *info, brim_task task, con
   if (*out < most && *out == own)
     cli_note(cli, "rows are cut at %d tokens, as the tokenizer's model_max_length says; --max-length changes it", (int)*out);
   else if (*out < most)
-    cli_note(cli, "texts are cut at %d tokens, as sentence_bert_config.json says; --max-length changes it", (int)*out);
+    cli_note(cli, "texts are cut at %d tokens, as the folder's max_seq_length says; --max-length changes it", (int)*out);
   return BRIM_OK;
 }
 

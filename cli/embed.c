@@ -72,7 +72,13 @@ int cli_embedder_open(cli_call *cli, brim_embedder **embedder, brim_embed_option
     status = cli_check_vocabulary(cli, brim_embedder_tokenizer(*embedder), brim_model_vocab_size(brim_embedder_model(*embedder)));
   if (status)
     return status;
-  if (!brim_embedder_has_modules(*embedder))
+  if (brim_embedder_is_of_reranker(*embedder))
+    cli_note(
+        cli,
+        "%s is a reranker (CrossEncoder): brim predict gives its scores of pairs; vectors are the mean of its encoder's tokens, "
+        "as sentence-transformers makes them",
+        cli->values->model);
+  else if (!brim_embedder_has_modules(*embedder))
     cli_note(cli, "%s has no modules.json: vectors are the mean of the encoder's tokens", cli->values->model);
   return fill_options(cli, *embedder, how);
 }

@@ -255,9 +255,9 @@ typedef enum brim_hub_part { BRIM_HUB_MODEL = 0, BRIM_HUB_TOKENIZER } brim_hub_p
 /* The folder of a model: `name` itself where there is a file or folder of that name, or where it is no name of the Hugging Face
  * hub's ("model", "owner/model"; "..", for example, is in none). Otherwise the snapshot in the hub's local cache, which
  * HF_HUB_CACHE, HF_HOME/hub, XDG_CACHE_HOME/huggingface/hub or ~/.cache/huggingface/hub is: of a branch, tag or commit, which
- * `revision` or "model@revision" names; NULL and nothing: "main". Of a folder of sentence-transformers with the model in
- * 0_Transformer: that folder in it. Nothing is fetched: a model that is not there, or lacks a file,
- * is BRIM_E_IO with the command that fetches it. *folder is released with brim_runtime_release. */
+ * `revision` or "model@revision" names; NULL and nothing: "main". Of a folder of sentence-transformers whose modules.json
+ * names a folder in it for the encoder, such as 0_Transformer: that folder. Nothing is fetched: a model that is not there, or
+ * lacks a file, is BRIM_E_IO with the command that fetches it. *folder is released with brim_runtime_release. */
 BRIM_API int brim_hub_find(brim_runtime *runtime, const char *name, const char *revision, brim_hub_part part, char **folder,
                            brim_error *err) BRIM_CHECK;
 

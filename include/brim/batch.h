@@ -169,6 +169,11 @@ typedef struct brim_batch {
   uint32_t step_rows;                        /* rows of the whole optimizer step */
   double divisor;                            /* of the loss; 0, what a fill sets: step_rows */
   uint64_t step;
+  /* With how many tokens of a prompt text 0, 1, .. of each row begins, and further ones as the last, which are not pooled where
+   * the model's folder says so. Where nobody has counted them (prompted is false) they are those that the model was trained with.
+   */
+  bool prompted;
+  int32_t prompt_tokens[BRIM_MOST_PROMPTS];
   uint8_t *slices; /* [n] which of the step's slices a text's row is in, ascending; NULL: there are none */
   /* private */
   brim_runtime *runtime;

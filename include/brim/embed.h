@@ -20,13 +20,16 @@ BRIM_API int brim_embedder_load(brim_runtime *runtime, const char *folder, const
 BRIM_API int brim_embedder_over(brim_runtime *runtime, brim_model *model, const brim_tokenizer *tokenizer, const char *folder,
                                 brim_embedder **out, brim_error *err) BRIM_CHECK;
 BRIM_API void brim_embedder_free(brim_embedder *embedder);
-/* Appends the path of the encoder within a folder: the folder itself, or in old ones 0_Transformer. */
+/* Appends the path of the encoder within a folder: the folder itself, or the one below that modules.json lists first. */
 BRIM_API int brim_encoder_folder(brim_runtime *runtime, const char *folder, brim_text *out, brim_error *err) BRIM_CHECK;
 
 BRIM_API brim_model *brim_embedder_model(const brim_embedder *embedder);               /* borrowed */
 BRIM_API const brim_tokenizer *brim_embedder_tokenizer(const brim_embedder *embedder); /* borrowed */
 BRIM_API bool brim_embedder_has_modules(const brim_embedder *embedder);                /* the folder lists them */
-BRIM_API int32_t brim_embedder_width(const brim_embedder *embedder);                   /* numbers of a vector */
+/* The folder is of a CrossEncoder, which scores pairs: vectors are then the mean of its encoder's tokens, as in
+ * sentence-transformers. */
+BRIM_API bool brim_embedder_is_of_reranker(const brim_embedder *embedder);
+BRIM_API int32_t brim_embedder_width(const brim_embedder *embedder); /* numbers of a vector */
 /* Of a vector as brim_embedder_run gives it where `wanted`, its option dimensions, is 0: the folder's truncate_dim, or all. */
 BRIM_API int32_t brim_embedder_dimensions(const brim_embedder *embedder, int32_t wanted);
 /* Tokens of a text at most: what the folder says, or else the tokenizer, where the model has positions for that many. */
@@ -157,8 +160,8 @@ typedef struct brim_retrieval_report {
  * line: an id twice, a document or a query without one, an unknown query, no relevant document at all. */
 BRIM_API int brim_evaluate_retrieval(brim_embedder *embedder, const brim_retrieval_options *options, brim_retrieval_report *out,
                                      brim_error *err) BRIM_CHECK;
-/* What queries, or documents, begin with: the folder's prompt "query"; "document", "passage" or "corpus"; or its default; or "".
- */
+/* What queries, or documents, begin with: the folder's prompt "query" or "document", or "". As in sentence-transformers neither
+ * its default nor another name, such as "passage", takes their place. */
 BRIM_API const char *brim_embedder_query_prompt(brim_embedder *embedder);
 BRIM_API const char *brim_embedder_document_prompt(brim_embedder *embedder);
 

@@ -80,8 +80,8 @@ typedef struct brim_model_info {
    * MAX. CONFIG: there is none, or it says something else. It changes nothing by itself: a classifier of this family looks at the
    * first token, as transformers computes it. */
   brim_pooling made_for;
-  /* Tokens at which its sentence_bert_config.json, where there is a modules.json, cuts texts that become vectors, and the pairs
-   * of a cross-encoder's folder; 0: it says none. */
+  /* Tokens at which its sentence_bert_config.json, or an older name of it, where there is a modules.json, cuts texts that become
+   * vectors, and the pairs of a cross-encoder's folder; 0: it says none. */
   int32_t made_length, scored_length;
   /* What the folder's modules.json puts after the encoder, in words: "mean, Dense 384 to 64 (Tanh), Normalize; prompts query,
    * document". "": there is no modules.json. */

@@ -9,13 +9,13 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from . import _core, files as _files, runtime as _runtime
+from . import _core, files as _files, layout as _layout, runtime as _runtime
 from .errors import FileError, NotFoundError
 
 _BESIDE = {"config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.txt", "vocab.json",
-           "merges.txt", "spiece.model", "sentencepiece.bpe.model", "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json",
-           "joined_layers.py"}
-_MODULE = r"[1-9]\d*_\w+/(config\.json|model\.safetensors|pytorch_model\.bin)"  # what sentence-transformers puts after the encoder
+           "merges.txt", "spiece.model", "sentencepiece.bpe.model", "modules.json", "config_sentence_transformers.json", "joined_layers.py"}
+_LENGTHS = r"sentence_[\w-]+_config\.json"  # of the module Transformer, by the names that it had
+_MODULE = {"config.json", "model.safetensors", "pytorch_model.bin"}  # what sentence-transformers has of one after the encoder
 _WEIGHTS = (r"model(-\d+-of-\d+)?\.safetensors(\.index\.json)?", r"pytorch_model(-\d+-of-\d+)?\.bin(\.index\.json)?")  # the first that are there
 
 
@@ -23,21 +23,23 @@ def _offline() -> bool:
     return any(os.environ.get(name, "").upper() in ("1", "ON", "YES", "TRUE") for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"))
 
 
-def _needed(files: list[str], tokenizer: bool) -> list[str]:
-    """What brim reads of a repository: one kind of weights, and not those of other frameworks."""
-    plain = {f: f.removeprefix("0_Transformer/") for f in files}  # where sentence-transformers had the model
+def _needed(files: list[str], tokenizer: bool, paths: list[str]) -> list[str]:
+    """What brim reads of a repository: one kind of weights, and not those of other frameworks. paths: of its modules, the encoder's first."""
+    within, *others = [f"{path}/" if path else "" for path in paths] or ["0_Transformer/"]
+    plain = {f: f.removeprefix(within) for f in files}
     kinds = [[f for f in files if re.fullmatch(kind, plain[f])] for kind in _WEIGHTS]
-    modules = [] if tokenizer else [f for f in files if re.fullmatch(_MODULE, f)]
-    return [f for f in files if plain[f] in _BESIDE] + modules + ([] if tokenizer else next(filter(None, kinds), []))
+    modules = [] if tokenizer else [f for f in files if any(at and f.startswith(at) and f.removeprefix(at) in _MODULE for at in others)]
+    return [f for f in files if plain[f] in _BESIDE or re.fullmatch(_LENGTHS, plain[f])] + modules + ([] if tokenizer else next(filter(None, kinds), []))
 
 
 def _fetch(name: str, revision: str | None, tokenizer: bool) -> None:
-    from huggingface_hub import HfApi, snapshot_download
+    from huggingface_hub import HfApi, hf_hub_download, snapshot_download
 
     name, _, at = name.partition("@")
     revision = revision or at or None
     files = [file.rfilename for file in HfApi().model_info(name, revision=revision).siblings]
-    snapshot_download(name, revision=revision, allow_patterns=_needed(files, tokenizer))
+    paths = _layout.module_paths(os.path.dirname(hf_hub_download(name, "modules.json", revision=revision))) if "modules.json" in files else []
+    snapshot_download(name, revision=revision, allow_patterns=_needed(files, tokenizer, paths))
 
 
 def _refuse_unfinished(run: str) -> None:

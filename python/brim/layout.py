@@ -32,6 +32,34 @@ def read_json(folder: str, name: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
+def modules_of(folder: str) -> list[dict[str, Any]]:
+    """What modules.json of a folder of sentence-transformers lists; nothing where it cannot be read, which is said where it is."""
+    path = os.path.join(folder, "modules.json")
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = json.load(file) if os.path.isfile(path) else None
+    except (OSError, ValueError):
+        return []
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def module_paths(folder: str) -> list[str]:
+    """Of the modules, the encoder's first; "" is the folder itself."""
+    said = [one.get("path") for one in modules_of(folder)]
+    return ["" if os.path.normpath(path) == "." else os.path.normpath(path) for path in said if isinstance(path, str)]
+
+
+def home_of(folder: str) -> str:
+    """Where the modules of an encoder's folder are listed: there, or above it."""
+    above, below = os.path.abspath(folder), ""
+    for _ in range(8):
+        if os.path.exists(os.path.join(above, "modules.json")):
+            return above if module_paths(above)[:1] == [below] else folder
+        above, name = os.path.split(above)
+        below = os.path.join(name, below) if below else name
+    return folder
+
+
 def _of(get: Callable[[str], Any]) -> Layout:
     pad, local = get("pad_token_id"), get("local_attention")
     return Layout(1 if pad is None else int(pad), None) if get("model_type") in _AFTER_PAD else Layout(-1, int(local) // 2 if local else None)

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import math
 import os
 import pathlib
@@ -10,7 +9,7 @@ import re
 import tempfile
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, NamedTuple, Sequence, Unpack
 
-from . import (_core, device as _device, embedding as _embedding, files as _files, holders as _holders, hub as _hub, kinds as _kinds, options as _options,
+from . import (_core, device as _device, embedding as _embedding, files as _files, holders as _holders, hub as _hub, kinds as _kinds, layout as _layout, options as _options,
                pairs as _pairs, progress as _progress, rows as _rows, runtime as _runtime, shapes as _shapes)
 from .dataset import Dataset, Files, refuse_encoded
 from .errors import CellError, FormatError, MismatchError, UnsupportedError, UsageError
@@ -491,7 +490,7 @@ class Model:
         corpus, queries: files of JSON lines as BEIR has them (_id, title, text), or dicts from id to text (or to {"title", "text"}). relevant: a
         tab-separated file with the header query-id, corpus-id, score, or a dict from a query's id to the ids of its documents, or to a dict of
         their scores. similarity: cosine, dot, euclidean or manhattan; None: the folder's. query_prompt, document_prompt: names of prompts, "none"
-        for nothing; None: the folder's "query", and "document", "passage" or "corpus", or its default. The others are those of ``embed``."""
+        for nothing; None: the folder's "query" and "document". The others are those of ``embed``."""
         _kinds.check(Model.evaluate_retrieval, locals())
         return _embedding.retrieval(self._vectors(), corpus, queries, relevant, at=(1, 3, 5, 10, 100) if at is None else at, similarity=similarity, query_prompt=query_prompt,
                                     document_prompt=document_prompt, dimensions=dimensions, precision=precision, max_length=self._cut_at if max_length is None else max_length,
@@ -534,12 +533,11 @@ def length_made_for(said: dict[str, Any], task: str) -> int:
 
 
 def gives_vectors(folder: str) -> bool:
-    """It is a folder of sentence-transformers whose modules make a vector of a text's tokens."""
-    try:
-        modules = json.loads(pathlib.Path(folder, "modules.json").read_bytes())
-    except (OSError, ValueError):
-        return False
-    return isinstance(modules, list) and any(str(one.get("type", "")).endswith("Pooling") for one in modules if isinstance(one, dict))
+    """It is a folder of sentence-transformers whose modules make a vector of a text's tokens, or the encoder's within it."""
+    home = _layout.home_of(folder)
+    classes = {str(one.get("type", "")).rpartition(".")[2] for one in _layout.modules_of(home)}
+    kind = _layout.read_json(home, "config_sentence_transformers.json").get("model_type", "SentenceTransformer")
+    return "Pooling" in classes and kind == "SentenceTransformer"
 
 
 def is_read(data: Any, labelled: bool) -> bool:

@@ -190,7 +190,7 @@ def of_saved(links: int, link: str, own_readme: bool) -> None:
 
 def of_prompts(home: str, trained: Collection[str]) -> None:
     """Prompts that rows of texts are measured without. trained: the names of those that a training had."""
-    listed = _layout.read_json(home, "config_sentence_transformers.json").get("prompts")
+    listed = _layout.read_json(_layout.home_of(home), "config_sentence_transformers.json").get("prompts")
     names = {*trained, *(name for name, text in listed.items() if text)} if isinstance(listed, dict) else {*trained}
     if names:
         log.warning("rows are measured without the model's prompts (%s), also where the training's own evaluations had them: "

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/status.h"
+#include "base/within.h"
 
 enum { LONGEST_NAME = 96, LONGEST_REVISION = 200 };
 
@@ -95,10 +96,18 @@ static bool has(brim_text *path, const char *name) {
   return there;
 }
 
-/* Older folders of sentence-transformers have the model one folder below: the first of the modules that modules.json names. */
-#define WITHIN "0_Transformer"
-static bool is_within(brim_text *folder) {
-  return has(folder, "modules.json") && !has(folder, "config.json") && has(folder, WITHIN "/config.json");
+/* Folders of sentence-transformers may have the model below: the first of the modules that modules.json names. */
+static int go_within(brim_runtime *runtime, brim_text *folder, brim_error *err) {
+  char *first = NULL;
+  int status = folder->failed ? BRIM_NOMEM(err) : brim_first_module(runtime, folder->data, &first, err);
+  const size_t length = folder->length;
+  if (!status && first && *first) {
+    brim_text_printf(folder, "%s%s", folder->data[length - 1] == '/' ? "" : "/", first);
+    if (!has(folder, "config.json") && !folder->failed)
+      folder->data[folder->length = length] = 0;
+  }
+  brim_release(runtime, first);
+  return status;
 }
 
 /* The first thing that the folder lacks; NULL: it is complete as far as can be seen without reading it. A link to a file that is
@@ -185,8 +194,7 @@ static int look_up(brim_runtime *runtime, const wanted *w, brim_hub_part part, b
   BRIM_TRY(put_commit(runtime, path, w->revision, err));
   if (path->length == repository || !brim_path_is_folder(path->data))
     return explain(runtime, w, NULL, NULL, err);
-  if (is_within(path))
-    brim_text_string(path, "/" WITHIN);
+  BRIM_TRY(go_within(runtime, path, err));
   const char *lacking = missing(path, part);
   if (path->failed)
     return BRIM_NOMEM(err);
@@ -198,11 +206,10 @@ static int take_folder(brim_runtime *runtime, const char *name, char **folder, b
   brim_text path;
   brim_text_init(&path, runtime);
   brim_text_string(&path, name);
-  if (!path.failed && is_within(&path))
-    brim_text_string(&path, path.data[path.length - 1] == '/' ? WITHIN : "/" WITHIN);
-  *folder = path.failed ? NULL : brim_copy_string(runtime, path.data ? path.data : "", path.length);
+  const int status = *name ? go_within(runtime, &path, err) : BRIM_OK;
+  *folder = status || path.failed ? NULL : brim_copy_string(runtime, path.data ? path.data : "", path.length);
   brim_text_free(&path);
-  return *folder ? BRIM_OK : BRIM_NOMEM(err);
+  return status ? status : *folder ? BRIM_OK : BRIM_NOMEM(err);
 }
 
 int brim_hub_find(brim_runtime *runtime, const char *name, const char *revision, brim_hub_part part, char **folder,

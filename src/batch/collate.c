@@ -242,6 +242,8 @@ int brim_batch_fill(brim_batch *batch, brim_runtime *runtime, const brim_dataset
   batch->step = part->step;
   batch->step_rows = part->step_rows;
   batch->divisor = 0;
+  batch->prompted = dataset->prompted;
+  memcpy(batch->prompt_tokens, dataset->prompt_tokens, sizeof batch->prompt_tokens);
   fill_rows(batch, dataset, part);
   return BRIM_OK;
 }
@@ -276,6 +278,8 @@ int brim_batch_copy(brim_batch *to, brim_runtime *runtime, const brim_batch *fro
   to->tokens = from->tokens, to->slots = from->slots;
   to->step = from->step, to->step_rows = from->step_rows, to->divisor = from->divisor;
   to->slices = from->slices ? to->slice_room : NULL;
+  to->prompted = from->prompted;
+  memcpy(to->prompt_tokens, from->prompt_tokens, sizeof to->prompt_tokens);
   to->firsts = from->firsts ? to->first_room : NULL;
   to->offsets[0] = 0;
   if (to->firsts)

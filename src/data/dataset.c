@@ -13,6 +13,7 @@
 #include "data/source.h"
 #include "task/task.h"
 #include "text/encoding.h"
+#include "text/prompt.h"
 
 #define FIRST_CHUNK ((size_t)64 << 10)
 #define LAST_CHUNK  ((size_t)16 << 20)
@@ -32,7 +33,23 @@ brim_dataset *brim_dataset_new(brim_runtime *runtime, brim_error *err) {
   return dataset;
 }
 
-void brim_dataset_expect(brim_dataset *d, const brim_source_options *source, const brim_encode_options *encode) {
+/* Of one prompt in several places they are counted once. */
+static int count_prompts(brim_dataset *d, const brim_encode_options *encode, const brim_tokenizer *tokenizer, brim_error *err) {
+  d->prompted = true;
+  for (int i = 0; i < BRIM_MOST_PROMPTS; i++) {
+    const char *text = encode->prompts[i];
+    int same = 0;
+    while (same < i && !(text && encode->prompts[same] && strcmp(text, encode->prompts[same]) == 0))
+      same++;
+    d->prompt_tokens[i] = text && same < i ? d->prompt_tokens[same] : 0;
+    if (text && same == i)
+      BRIM_TRY(brim_prompt_tokens(d->runtime, tokenizer, text, encode->max_length, &d->prompt_tokens[i], err));
+  }
+  return BRIM_OK;
+}
+
+int brim_dataset_expect(brim_dataset *d, const brim_source_options *source, const brim_encode_options *encode,
+                        const brim_tokenizer *tokenizer, brim_error *err) {
   const int32_t most = brim_source_most_texts(source);
   d->most_texts = most > d->most_texts ? most : d->most_texts;
   for (int b = 0; d->rows == 0 && b < source->block_count; b++)
@@ -44,6 +61,7 @@ void brim_dataset_expect(brim_dataset *d, const brim_source_options *source, con
   d->windows_are_rows = encode->numbering != BRIM_NUMBER_NOTHING;
   if (!d->windows_are_rows && d->windows.most > d->most_texts)
     d->most_texts = d->windows.most;
+  return count_prompts(d, encode, tokenizer, err);
 }
 
 static void free_chunks(brim_runtime *runtime, brim_chunk *chunk) {

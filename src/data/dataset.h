@@ -54,10 +54,12 @@ struct brim_dataset {
   bool pairs, labelled, mapped; /* mapped: there is a mapping of labels */
   bool from_texts;              /* so that `pairs` is known */
   bool numbered;                /* labels of tokens are their numbers: they are to be masked */
-  bool lent;                    /* labels alone are its own, all else is another data set's (relabel.c) */
-  void *own_labels;             /* lent: where those of tokens lie */
-  int32_t *own_ids;             /* lent: likewise, where the tokens are its own too (remask) */
-  brim_labels labels;           /* when mapped */
+  bool prompted;                /* it is known that texts begin with so many tokens of prompts: */
+  int32_t prompt_tokens[BRIM_MOST_PROMPTS];
+  bool lent;          /* labels alone are its own, all else is another data set's (relabel.c) */
+  void *own_labels;   /* lent: where those of tokens lie */
+  int32_t *own_ids;   /* lent: likewise, where the tokens are its own too (remask) */
+  brim_labels labels; /* when mapped */
   brim_exclusions excluded;
   void *map; /* a cache, in which all of a row, and origins, then lie; NULL: they are its own */
   size_t map_size;
@@ -65,8 +67,9 @@ struct brim_dataset {
 };
 
 brim_dataset *brim_dataset_new(brim_runtime *runtime, brim_error *err);
-/* What rows of such a source, encoded so, may have; where there are none yet, which blocks too. */
-void brim_dataset_expect(brim_dataset *dataset, const brim_source_options *source, const brim_encode_options *encode);
+/* What rows of such a source, encoded so by this tokenizer, may have; where there are none yet, which blocks too. */
+int brim_dataset_expect(brim_dataset *dataset, const brim_source_options *source, const brim_encode_options *encode,
+                        const brim_tokenizer *tokenizer, brim_error *err) BRIM_CHECK;
 /* Back to no rows, with the memory of those that were. Only for datasets that were neither sealed nor finished. */
 void brim_dataset_clear(brim_dataset *dataset);
 /* Is the file of a cache, if there is one, as long as it was? Who cuts it takes memory away from under the rows: to be asked

@@ -144,7 +144,7 @@ static int load(loader *l, const char *const *paths, int path_count, const brim_
     return BRIM_E_MEMORY;
   l->dataset->from_texts = true;
   l->dataset->stamp = stamp;
-  brim_dataset_expect(l->dataset, &source, &l->options->encode);
+  BRIM_TRY(brim_dataset_expect(l->dataset, &source, &l->options->encode, tokenizer, err));
   BRIM_TRY(brim_tokenizer_content(tokenizer, source.words, &l->dataset->tokenizer, err));
   BRIM_TRY(read_rows(l, err));
   if (source.seen_columns)
@@ -179,6 +179,10 @@ int brim_dataset_load(brim_runtime *runtime, const char *const *paths, int path_
   BRIM_STRINGS(err, paths, path_count);
   BRIM_TRY(brim_task_check(options->task, err));
   BRIM_TRY((options->cache ? brim_cache_load : brim_dataset_encode)(runtime, paths, path_count, tokenizer, options, out, err));
-  brim_dataset_expect(*out, &options->source, &options->encode);
-  return BRIM_OK;
+  const int status = brim_dataset_expect(*out, &options->source, &options->encode, tokenizer, err);
+  if (status) {
+    brim_dataset_free(*out);
+    *out = NULL;
+  }
+  return status;
 }

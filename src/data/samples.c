@@ -150,6 +150,8 @@ static int add_subset(brim_dataset *out, const brim_dataset *from, const uint64_
   out->windows = from->windows;
   out->windows_are_rows = from->windows_are_rows;
   out->tokenizer = from->tokenizer;
+  out->prompted = from->prompted;
+  memcpy(out->prompt_tokens, from->prompt_tokens, sizeof out->prompt_tokens);
   out->stamp = from->stamp;
   return brim_dataset_seal(out, err);
 }

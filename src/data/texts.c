@@ -357,7 +357,7 @@ static int make(texts *t, brim_error *err) {
   if (!t->dataset)
     return BRIM_E_MEMORY;
   t->dataset->from_texts = true;
-  brim_dataset_expect(t->dataset, &t->options->source, &t->options->encode);
+  BRIM_TRY(brim_dataset_expect(t->dataset, &t->options->source, &t->options->encode, t->tokenizer, err));
   if (brim_makes_windows(&t->options->encode))
     BRIM_TRY(brim_blocks_allow_windows(t->dataset->shapes + 1, t->dataset->block_count - 1, err));
   BRIM_TRY(brim_tokenizer_content(t->tokenizer, t->words, &t->dataset->tokenizer, err));

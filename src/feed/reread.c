@@ -149,7 +149,7 @@ static int reread(rereading *r, brim_error *err) {
   r->found = brim_dataset_new(p->runtime, err);
   if (!r->found)
     return BRIM_E_MEMORY;
-  brim_dataset_expect(r->found, &p->options->source, &p->options->encode);
+  BRIM_TRY(brim_dataset_expect(r->found, &p->options->source, &p->options->encode, p->tokenizer, err));
   BRIM_TRY(brim_scratch_new(p->runtime, p->tokenizer, &r->scratch, err));
   BRIM_TRY(brim_reader_open(p->runtime, (const char *const *)p->shards->paths, (int)p->shards->count, &p->options->source,
                             &r->reader, err));
@@ -173,7 +173,7 @@ int brim_producer_start(brim_producer *p, brim_error *err) {
   p->waiting_rows = brim_dataset_new(p->runtime, err);
   if (!p->waiting_rows)
     return BRIM_E_MEMORY;
-  brim_dataset_expect(p->waiting_rows, &p->options->source, &p->options->encode);
+  BRIM_TRY(brim_dataset_expect(p->waiting_rows, &p->options->source, &p->options->encode, p->tokenizer, err));
   if (p->next.waiting_count == 0)
     return BRIM_OK;
   rereading r = {.producer = p, .encoding.runtime = p->runtime};

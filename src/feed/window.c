@@ -211,7 +211,7 @@ static int add_run(brim_producer *p, brim_window *w, brim_tap *tap, uint64_t mos
 static int fill_window(brim_producer *p, brim_window *w, brim_error *err) {
   brim_tap *tap;
   uint64_t fresh, added, held;
-  brim_dataset_expect(w->dataset, &p->options->source, &p->options->encode);
+  BRIM_TRY(brim_dataset_expect(w->dataset, &p->options->source, &p->options->encode, p->tokenizer, err));
   BRIM_TRY(add_held(p, w, err));
   held = w->dataset->rows;
   for (fresh = 0; (tap = brim_mix_choose(p)) && fresh < p->options->window; fresh += added) {
@@ -314,9 +314,10 @@ static int hold(brim_producer *p, const brim_window *w, brim_error *err) {
   brim_dataset *held = brim_dataset_new(p->runtime, err);
   if (!held)
     return BRIM_E_MEMORY;
-  brim_dataset_expect(held, &p->options->source, &p->options->encode);
+  int status = brim_dataset_expect(held, &p->options->source, &p->options->encode, p->tokenizer, err);
   bool *waits = brim_alloc_array_zero(p->runtime, w->dataset->rows + 1, sizeof *waits);
-  int status = waits ? BRIM_OK : BRIM_NOMEM(err);
+  if (!status && !waits)
+    status = BRIM_NOMEM(err);
   if (status == BRIM_OK && !w->last)
     mark_waiting(p, w, waits);
   if (status == BRIM_OK)

@@ -177,7 +177,9 @@ int brim_dataset_load_together(const brim_group *group, brim_runtime *runtime, c
   sharing s = {runtime, paths, path_count, tokenizer, options, group, .own.descriptor = -1};
   if (group->world_size <= 1)
     return read_alone(&s, out, err);
-  const int status = load(&s, out, err);
+  int status = load(&s, out, err);
+  if (!status) /* which the mapped file does not say */
+    status = brim_dataset_expect(*out, &options->source, &options->encode, tokenizer, err);
   if (s.own.descriptor >= 0)
     close((int)s.own.descriptor);
   brim_release(runtime, s.offers);
@@ -187,6 +189,5 @@ int brim_dataset_load_together(const brim_group *group, brim_runtime *runtime, c
     *out = NULL;
     return status;
   }
-  brim_dataset_expect(*out, &options->source, &options->encode); /* which the mapped file does not say */
   return BRIM_OK;
 }

@@ -108,8 +108,18 @@ static void within(void) {
   scratch_write("older/modules.json", "[]");
   ok_string(find("older", NULL, BRIM_HUB_MODEL), "older/0_Transformer", "the model is one folder below");
   ok_string(find("older/", NULL, BRIM_HUB_TOKENIZER), "older/0_Transformer", "the tokenizer too");
+  scratch_make_folder("older/a");
+  scratch_make_folder("older/a/b");
+  scratch_write("older/a/b/config.json", "{}");
+  scratch_write("older/modules.json", "[{\"path\": \"./a//b/\"}]");
+  ok_string(find("older", NULL, BRIM_HUB_MODEL), "older/a/b", "wherever modules.json says that it is");
+  scratch_write("older/modules.json", "[{\"path\": \"a/../../older/a/b\"}]");
+  ok_string(find("older", NULL, BRIM_HUB_MODEL), "older/0_Transformer", "but not outside the folder");
+  scratch_write("older/modules.json", "[]");
   scratch_write("older/config.json", "{}");
   ok_string(find("older", NULL, BRIM_HUB_MODEL), "older", "unless the folder itself has one");
+  scratch_write("older/modules.json", "[{\"path\": \"a/b\"}]");
+  ok_string(find("older", NULL, BRIM_HUB_MODEL), "older/a/b", "and modules.json does not say another");
 }
 
 int main(void) {

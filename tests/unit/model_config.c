@@ -547,6 +547,7 @@ static void check_made_for(void) {
     ok(!brim_model_describe(case_runtime, folder, &info, &err) && info.made_for == rows[i].want, "%s", rows[i].json);
   }
   scratch_write("made/1_Pooling/config.json", rows[0].json);
+  scratch_write("made/modules.json", "[{\"path\":\"0_Transformer\",\"type\":\"sentence_transformers.models.Transformer\"}]");
   ok(!brim_model_describe(case_runtime, scratch_file("made/0_Transformer"), &info, &err) && info.made_for == BRIM_POOLING_MEAN,
      "beside 0_Transformer");
 }

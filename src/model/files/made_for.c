@@ -1,9 +1,9 @@
 /* made_for.c: what sentence-transformers says of a folder that is read as another model: its pooling, and where texts are cut. */
-#include <math.h>
 #include <string.h>
 
-#include "base/path.h"
+#include "base/memory.h"
 #include "base/status.h"
+#include "base/within.h"
 #include "model/config.h"
 #include "model/files/modules.h"
 #include "task/rules.h"
@@ -17,11 +17,14 @@ static int load_file(brim_runtime *runtime, const char *folder, const char *path
 }
 
 int brim_pooling_made_for(brim_runtime *runtime, const char *folder, brim_pooling *out, brim_error *err) {
-  const bool within = strcmp(brim_path_name(folder), "0_Transformer") == 0;
+  char *home;
   brim_json_document *document;
   brim_pool_list modes = {0};
   brim_error ignored;
-  BRIM_TRY(load_file(runtime, folder, within ? "../1_Pooling" : "1_Pooling", "config.json", &document, err));
+  BRIM_TRY(brim_home_of_module(runtime, folder, &home, err));
+  const int status = load_file(runtime, home ? home : folder, "1_Pooling", "config.json", &document, err);
+  brim_release(runtime, home);
+  BRIM_TRY(status);
   *out = BRIM_POOLING_CONFIG;
   if (document && brim_module_modes(document, &modes, &ignored) == BRIM_OK && modes.count == 1)
     *out = brim_pooling_of_modes(&modes);
@@ -31,26 +34,15 @@ int brim_pooling_made_for(brim_runtime *runtime, const char *folder, brim_poolin
   return BRIM_OK;
 }
 
-int brim_module_length(const brim_json_document *d, int32_t *out, brim_error *err) {
-  const brim_json_value *value = brim_json_get(brim_json_root(d), "max_seq_length");
-  double length = 0;
-  *out = 0;
-  BRIM_TRY(brim_json_read_real(d, brim_json_root(d), "max_seq_length", &length, err));
-  if (!value || value->kind == BRIM_JSON_NULL)
-    return BRIM_OK;
-  if (!(length >= 1) || (length < INT32_MAX && length != floor(length)))
-    return brim_json_error(d, value, err, BRIM_E_FORMAT, "\"max_seq_length\" must be a whole number, at least 1");
-  *out = length < INT32_MAX ? (int32_t)length : INT32_MAX;
-  return BRIM_OK;
-}
-
 /* That of a cross-encoder is of pairs: sentence-transformers makes other modules where a folder is read as the other kind. */
 static int read_lengths(brim_runtime *runtime, const brim_modules *m, brim_model_info *out, brim_error *err) {
   brim_json_document *document, *settings = NULL;
   brim_error ignored;
   int32_t length = 0;
-  BRIM_TRY(load_file(runtime, m->encoder, "", "sentence_bert_config.json", &document, err));
-  const int status = load_file(runtime, m->home, "", "config_sentence_transformers.json", &settings, err);
+  int status = brim_module_transformer(runtime, m->encoder, &document, &ignored);
+  if (status == BRIM_E_MEMORY)
+    return BRIM_NOMEM(err);
+  status = load_file(runtime, m->home, "", "config_sentence_transformers.json", &settings, err);
   if (!status && document && brim_module_length(document, &length, &ignored))
     length = 0;
   if (!status && settings && brim_json_is_string(brim_json_get(brim_json_root(settings), "model_type"), "CrossEncoder"))

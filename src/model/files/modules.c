@@ -10,12 +10,12 @@
 #include "base/path.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "base/within.h"
 #include "model/config.h"
 #include "model/files/safetensors.h"
 #include "model/program.h"
 #include "ops/pooling.h"
 #include "task/task.h"
-#include "text/files.h"
 
 enum { LIMIT = 1 << 20 };
 
@@ -157,7 +157,7 @@ int brim_module_modes(const brim_json_document *d, brim_pool_list *modes, brim_e
       modes->of[modes->count++] = (brim_pool_mode)i;
   }
   const brim_json_value *mean = brim_json_get(root, mode_names[BRIM_POOL_MEAN].flag);
-  if (modes->count == 0 && !mean && root->kind == BRIM_JSON_OBJECT)
+  if (modes->count == 0 && !mean && (!named || named->kind == BRIM_JSON_NULL) && root->kind == BRIM_JSON_OBJECT)
     modes->of[modes->count++] = BRIM_POOL_MEAN;
   return modes->count > 0 ? BRIM_OK
                           : brim_json_error(d, mean ? mean : root, err, BRIM_E_FORMAT,
@@ -313,6 +313,20 @@ static int read_step(brim_modules *m, const char *folder, const brim_json_value 
   return BRIM_OK;
 }
 
+/* A module's path: sentence-transformers takes none that leads out of the folder. */
+static int check_path(brim_runtime *runtime, const brim_json_document *d, const brim_json_value *path, brim_error *err) {
+  char *clean = NULL;
+  if (!path)
+    return BRIM_OK;
+  if (path->kind == BRIM_JSON_STRING)
+    BRIM_TRY(brim_module_path(runtime, path->as.text, path->length, &clean, err));
+  const bool inside = clean != NULL;
+  brim_release(runtime, clean);
+  return inside ? BRIM_OK
+                : brim_json_error(d, path, err, BRIM_E_UNSUPPORTED,
+                                  "path is the name of a folder within this one, such as \"1_Pooling\", or \"\"");
+}
+
 static int32_t width_of(const brim_modules *m) {
   return m->step_count > 0 ? m->steps[m->step_count - 1].out : m->hidden * m->modes.count;
 }
@@ -320,8 +334,7 @@ static int32_t width_of(const brim_modules *m) {
 static int read_module(brim_modules *m, const char *folder, const brim_json_document *d, const brim_json_value *module,
                        brim_error *err) {
   const brim_json_value *type = brim_json_get(module, "type"), *at = brim_json_get(module, "path");
-  if (at && at->kind != BRIM_JSON_STRING)
-    return brim_json_error(d, at, err, BRIM_E_FORMAT, "path is the name of a folder, or \"\"");
+  BRIM_TRY(check_path(m->runtime, d, at, err));
   const char *path = at ? brim_arena_copy_string(&m->arena, at->as.text, at->length) : "";
   if (!path)
     return BRIM_NOMEM(err);
@@ -333,6 +346,11 @@ static int read_module(brim_modules *m, const char *folder, const brim_json_docu
     return read_pooling(m, folder, path, err);
   if (is_class(type, "Dense") || is_class(type, "Normalize"))
     return read_step(m, folder, type, path, width_of(m), err);
+  if (is_class(type, "SpladePooling"))
+    return brim_json_error(
+        d, type, err, BRIM_E_UNSUPPORTED,
+        "the folder's model is a SparseEncoder, whose vectors have a number for each word of the vocabulary: brim "
+        "computes dense vectors alone");
   return brim_json_error(
       d, type ? type : module, err, BRIM_E_UNSUPPORTED,
       "brim has the modules Transformer, WeightedLayerPooling, Pooling, Dense and Normalize, and not this one");
@@ -340,7 +358,9 @@ static int read_module(brim_modules *m, const char *folder, const brim_json_docu
 
 static int read_modules(brim_modules *m, const char *folder, brim_error *err) {
   brim_json_document *d;
-  BRIM_TRY(brim_module_json(m->runtime, folder, "", "modules.json", &d, err));
+  d = NULL;
+  if (m->listed)
+    BRIM_TRY(brim_module_json(m->runtime, folder, "", "modules.json", &d, err));
   const brim_json_value *root = d ? brim_json_root(d) : NULL;
   const brim_json_value *first = root ? brim_json_first(root) : NULL;
   int status = !d || is_class(first ? brim_json_get(first, "type") : NULL, "Transformer")
@@ -357,47 +377,12 @@ static int read_modules(brim_modules *m, const char *folder, brim_error *err) {
   return status;
 }
 
-/* do_lower_case says nothing new of a tokenizer that does it. */
-static int check_lower(brim_runtime *runtime, const char *folder, const brim_json_document *d, brim_error *err) {
-  brim_tokenizer *tokenizer;
-  BRIM_TRY(brim_tokenizer_load(runtime, folder, &tokenizer, err));
-  const bool lowers = brim_tokenizer_lowers(tokenizer);
-  brim_tokenizer_free(tokenizer);
-  return lowers
-             ? BRIM_OK
-             : brim_json_error(d, brim_json_get(brim_json_root(d), "do_lower_case"), err, BRIM_E_UNSUPPORTED,
-                               "texts are put into lower case by their tokenizer alone, and this folder's does not do it: leave "
-                               "do_lower_case out");
-}
-
-static int read_length(brim_modules *m, const char *folder, brim_error *err) {
-  brim_json_document *d;
-  bool lower = false;
-  BRIM_TRY(brim_module_json(m->runtime, folder, "", "sentence_bert_config.json", &d, err));
-  if (!d)
-    return BRIM_OK;
-  int status = brim_module_length(d, &m->max_length, err);
-  if (!status)
-    status = brim_json_read_bool(d, brim_json_root(d), "do_lower_case", &lower, err);
-  if (!status && lower)
-    status = check_lower(m->runtime, folder, d, err);
-  brim_json_free(d);
-  return status;
-}
-
 static bool lists_layers(const brim_json_document *d) {
   const brim_json_value *root = d ? brim_json_root(d) : NULL;
   bool found = false;
   for (const brim_json_value *v = root ? brim_json_first(root) : NULL; v && !found; v = brim_json_after(root, v))
     found = is_class(brim_json_get(v, "type"), "WeightedLayerPooling") || is_class(brim_json_get(v, "type"), BRIM_JOINED_CLASS);
   return found;
-}
-
-/* The first module's path, which is empty in new folders and 0_Transformer in old ones. */
-static const char *encoder_path(brim_modules *m, const brim_json_document *d) {
-  const brim_json_value *root = d ? brim_json_root(d) : NULL, *first = root ? brim_json_first(root) : NULL;
-  const brim_json_value *path = first ? brim_json_get(first, "path") : NULL;
-  return path && path->kind == BRIM_JSON_STRING ? brim_arena_copy_string(&m->arena, path->as.text, path->length) : "";
 }
 
 /* Modules of sentence-transformers with which a folder begins that has no encoder. */
@@ -413,12 +398,29 @@ static int refuse_others(const brim_json_document *d, brim_error *err) {
   return BRIM_OK;
 }
 
-/* Where an old folder's model is looked for, the encoder's own folder is found: its modules are listed one folder above. */
-static int read_above(brim_modules *m, const char *folder, brim_json_document **d, brim_error *err) {
-  char *above = brim_path_parent(m->runtime, folder);
-  m->home = above ? brim_arena_copy_string(&m->arena, above, strlen(above)) : NULL;
-  brim_release(m->runtime, above);
-  return m->home ? brim_module_json(m->runtime, m->home, "", "modules.json", d, err) : BRIM_NOMEM(err);
+/* Into the arena; NULL stays what it is. */
+static int keep(brim_modules *m, char *path, const char **out, brim_error *err) {
+  const char *kept = path ? brim_arena_copy_string(&m->arena, path, strlen(path)) : NULL;
+  const bool failed = path && !kept;
+  brim_release(m->runtime, path);
+  if (kept)
+    *out = kept;
+  return failed ? BRIM_NOMEM(err) : BRIM_OK;
+}
+
+/* Where a folder's model is looked for, the encoder's own folder may be found: its modules are listed above. */
+static int find_folders(brim_modules *m, const char *folder, brim_error *err) {
+  char *first, *home;
+  BRIM_TRY(brim_first_module(m->runtime, folder, &first, err));
+  const bool listed = first != NULL, below = listed && *first;
+  char *inner = below ? brim_path_join(m->runtime, folder, first) : NULL;
+  brim_release(m->runtime, first);
+  if (below)
+    return inner ? keep(m, inner, &m->encoder, err) : BRIM_NOMEM(err);
+  if (listed)
+    return BRIM_OK;
+  BRIM_TRY(brim_home_of_module(m->runtime, folder, &home, err));
+  return keep(m, home, &m->home, err);
 }
 
 int brim_modules_find_encoder(brim_runtime *runtime, const char *folder, brim_modules *m, brim_error *err) {
@@ -428,60 +430,16 @@ int brim_modules_find_encoder(brim_runtime *runtime, const char *folder, brim_mo
   m->home = m->encoder = brim_arena_copy_string(&m->arena, folder, strlen(folder));
   if (!m->home)
     return BRIM_NOMEM(err);
-  BRIM_TRY(brim_module_json(runtime, folder, "", "modules.json", &d, err));
-  const bool within = !d && strcmp(brim_path_name(folder), "0_Transformer") == 0;
-  if (within)
-    BRIM_TRY(read_above(m, folder, &d, err));
+  BRIM_TRY(find_folders(m, folder, err));
+  BRIM_TRY(brim_module_json(runtime, m->home, "", "modules.json", &d, err));
   m->listed = d != NULL;
   m->mixes = lists_layers(d);
-  const char *path = within ? "" : encoder_path(m, d);
-  if (!path || *path) {
-    char *inner = path ? brim_path_join(runtime, folder, path) : NULL;
-    m->encoder = inner ? brim_arena_copy_string(&m->arena, inner, strlen(inner)) : NULL;
-    brim_release(runtime, inner);
-  }
-  const int status = m->encoder ? refuse_others(d, err) : BRIM_NOMEM(err);
+  const brim_json_value *first = d ? brim_json_first(brim_json_root(d)) : NULL;
+  int status = refuse_others(d, err);
+  if (!status && first)
+    status = check_path(runtime, d, brim_json_get(first, "path"), err);
   brim_json_free(d);
   return status;
-}
-
-/* A prompt that is no text would be none. */
-static int check_prompts(const brim_modules *m, const brim_json_value *prompts, brim_error *err) {
-  if (!prompts || prompts->kind == BRIM_JSON_NULL)
-    return BRIM_OK;
-  if (prompts->kind != BRIM_JSON_OBJECT)
-    return brim_json_error(m->settings, prompts, err, BRIM_E_FORMAT, "\"prompts\" must be an object, but is %s",
-                           brim_json_kind_name(prompts->kind));
-  for (const brim_json_value *key = brim_json_first(prompts); key; key = brim_json_after(prompts, key)) {
-    const brim_json_value *text = brim_json_member(key);
-    if (text->kind != BRIM_JSON_STRING && text->kind != BRIM_JSON_NULL)
-      return brim_json_error(m->settings, text, err, BRIM_E_FORMAT, "a prompt must be a string, but is %s",
-                             brim_json_kind_name(text->kind));
-  }
-  return BRIM_OK;
-}
-
-/* A default that names no prompt: sentence-transformers refuses it, and vectors without it would be others. */
-static int check_prompt(const brim_modules *m, brim_error *err) {
-  const brim_json_value *root = m->settings ? brim_json_root(m->settings) : NULL;
-  const brim_json_value *name = root ? brim_json_get(root, "default_prompt_name") : NULL;
-  const brim_json_value *prompts = name && name->kind == BRIM_JSON_STRING ? brim_json_get(root, "prompts") : NULL;
-  const bool listed = prompts && prompts->kind == BRIM_JSON_OBJECT;
-  if (!name || name->kind == BRIM_JSON_NULL)
-    return BRIM_OK;
-  for (const brim_json_value *key = listed ? brim_json_first(prompts) : NULL; key; key = brim_json_after(prompts, key))
-    if (key->length == name->length && memcmp(key->as.text, name->as.text, name->length) == 0)
-      return BRIM_OK;
-  return brim_json_error(m->settings, name, err, BRIM_E_FORMAT, "\"default_prompt_name\" is none of the names in \"prompts\"");
-}
-
-static int read_truncated(brim_modules *m, brim_error *err) {
-  const brim_json_value *root = m->settings ? brim_json_root(m->settings) : NULL;
-  int64_t count = 0;
-  if (root)
-    BRIM_TRY(brim_json_read_int(m->settings, root, "truncate_dim", 1, 1 << 30, &count, err));
-  m->truncated = (int32_t)count;
-  return BRIM_OK;
 }
 
 static void set_widths(brim_modules *m) {
@@ -512,20 +470,14 @@ int brim_modules_set_pooling(brim_modules *m, brim_mixed mixed, const brim_pool_
   return BRIM_OK;
 }
 
-int brim_modules_load_settings(brim_modules *m, brim_error *err) {
-  BRIM_TRY(brim_module_json(m->runtime, m->home, "", "config_sentence_transformers.json", &m->settings, err));
-  BRIM_TRY(check_prompts(m, m->settings ? brim_json_get(brim_json_root(m->settings), "prompts") : NULL, err));
-  BRIM_TRY(read_truncated(m, err));
-  return check_prompt(m, err);
-}
-
 int brim_modules_load(brim_modules *m, int32_t hidden, brim_error *err) {
   m->token = m->hidden = hidden;
+  BRIM_TRY(brim_modules_load_settings(m, err));
   BRIM_TRY(read_modules(m, m->home, err));
   if (m->listed) /* sentence-transformers does not look at its file where there is no modules.json */
-    BRIM_TRY(read_length(m, m->encoder, err));
+    BRIM_TRY(brim_module_read_transformer(m->runtime, m->encoder, &m->max_length, err));
   set_widths(m);
-  return brim_modules_load_settings(m, err);
+  return BRIM_OK;
 }
 
 void brim_modules_free(brim_modules *m) {
@@ -550,35 +502,7 @@ uint64_t brim_modules_hash(const brim_modules *m, uint64_t seed) {
   return seed;
 }
 
-const char *brim_modules_setting(brim_modules *m, const char *name) {
-  const brim_json_value *value = m->settings ? brim_json_get(brim_json_root(m->settings), name) : NULL;
-  return value && value->kind == BRIM_JSON_STRING ? brim_arena_copy_string(&m->arena, value->as.text, value->length) : NULL;
-}
-
-const char *brim_modules_similarity(brim_modules *m) {
-  const char *name = brim_modules_setting(m, BRIM_SIMILARITY_SETTING);
-  return name ? name : "cosine";
-}
-
-const char *brim_modules_prompt(brim_modules *m, const char *name) {
-  const brim_json_value *prompts = m->settings ? brim_json_get(brim_json_root(m->settings), "prompts") : NULL;
-  const char *wanted = name ? name : brim_modules_setting(m, "default_prompt_name");
-  const brim_json_value *text = wanted ? brim_json_get(prompts, wanted) : NULL;
-  return text && text->kind == BRIM_JSON_STRING ? brim_arena_copy_string(&m->arena, text->as.text, text->length) : NULL;
-}
-
 /* ---- words --------------------------------------------------------------------------------------------------- */
-
-void brim_modules_prompt_names(const brim_modules *m, brim_text *out) {
-  const brim_json_value *prompts = m->settings ? brim_json_get(brim_json_root(m->settings), "prompts") : NULL;
-  const char *separator = "";
-  for (const brim_json_value *v = prompts ? brim_json_first(prompts) : NULL; v; v = brim_json_after(prompts, v)) {
-    if (v->kind != BRIM_JSON_KEY) /* a list */
-      return;
-    brim_text_printf(out, "%s%.*s", separator, (int)v->length, v->as.text);
-    separator = ", ";
-  }
-}
 
 static void put_prompts(const brim_modules *m, brim_text *out) {
   const size_t before = out->length;

@@ -27,8 +27,13 @@ const char *brim_module_flag(brim_pool_mode mode);
 /* Adds those of 1_Pooling/config.json: {"pooling_mode": "mean"}, or a list of them; or the older {"pooling_mode_mean_tokens":
  * true, ..}, where none, if the mean is not even false, is the mean. */
 int brim_module_modes(const brim_json_document *d, brim_pool_list *modes, brim_error *err) BRIM_CHECK;
-/* max_seq_length of sentence_bert_config.json; 0: it says none. */
+/* What the module Transformer of an encoder's folder is made with: sentence_bert_config.json, or the first of its older names
+ * that says something; NULL: there is none. */
+int brim_module_transformer(brim_runtime *runtime, const char *encoder, brim_json_document **out, brim_error *err) BRIM_CHECK;
+/* Tokens at which it cuts texts; 0: it says none. */
 int brim_module_length(const brim_json_document *d, int32_t *out, brim_error *err) BRIM_CHECK;
+/* The same of a folder whose vectors are wanted: BRIM_E_UNSUPPORTED names what else it says that would make others. */
+int brim_module_read_transformer(brim_runtime *runtime, const char *encoder, int32_t *length, brim_error *err) BRIM_CHECK;
 /* Whether training has a dense layer's activation, and which it is there; and back: the index, and torch's class. */
 bool brim_module_is_trained(const brim_module_step *step, brim_activation *as);
 int32_t brim_module_activation_of(brim_activation activation);
@@ -42,6 +47,7 @@ typedef struct brim_modules {
   const char *encoder;  /* the folder of its config.json */
   bool listed;          /* there is a modules.json */
   bool mixes;           /* it lists a module of layers */
+  bool scores;          /* the folder is of a cross-encoder, whose modules are not read */
   brim_mixed mixed;     /* which it says of a model of `layers` layers */
   int32_t layers;       /* 0: it does not say */
   const float *shares;  /* [mixed.count] weights of the layers; NULL: side by side */

@@ -126,8 +126,7 @@ const float *brim_sentence_weight(const brim_sentence *s, const char *name) {
 
 /* Those of a cross-encoder would have the library pass over the modules. */
 static int read_settings(brim_sentence *s, brim_error *err) {
-  const brim_json_value *root = s->modules.settings ? brim_json_root(s->modules.settings) : NULL;
-  if (root && brim_json_is_string(brim_json_get(root, "model_type"), "CrossEncoder"))
+  if (s->modules.scores)
     return BRIM_OK;
   char *path = brim_path_join(s->runtime, s->modules.home, SETTINGS);
   int status = path ? BRIM_OK : BRIM_NOMEM(err);

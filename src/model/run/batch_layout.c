@@ -179,6 +179,7 @@ static int32_t prompt_of(int32_t number) {
 static int lay_out(brim_model *m, brim_stage *stage, const brim_batch *batch, bool labels, brim_error *err) {
   brim_slots *s = &stage->laid[m->queued];
   const brim_slots *device = &stage->slots;
+  const int32_t *prompts = batch->prompted ? batch->prompt_tokens : m->prompt_tokens;
   int32_t slot = 0, longest = 0;
   for (int32_t i = 0, row = 0; i < batch->count; i++) {
     row = !batch->firsts ? i : i == batch->firsts[row + 1] ? row + 1 : row;
@@ -186,7 +187,7 @@ static int lay_out(brim_model *m, brim_stage *stage, const brim_batch *batch, bo
     longest = length_of(batch, i) > longest ? length_of(batch, i) : longest;
     slot = lay_out_sequence(&m->config, batch, i, slot, s);
     if (s->skipped)
-      s->skipped[i] = m->prompt_tokens[prompt_of(batch->firsts ? i - batch->firsts[row] : 0)];
+      s->skipped[i] = prompts[prompt_of(batch->firsts ? i - batch->firsts[row] : 0)];
     if (labels && s->classes && !s->chosen)
       write_classes(batch, i, s);
   }

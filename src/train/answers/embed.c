@@ -155,6 +155,10 @@ bool brim_embedder_has_modules(const brim_embedder *e) {
   return e->modules.listed;
 }
 
+bool brim_embedder_is_of_reranker(const brim_embedder *e) {
+  return e->modules.scores;
+}
+
 int32_t brim_embedder_width(const brim_embedder *e) {
   return e->modules.width;
 }
@@ -168,16 +172,11 @@ int32_t brim_embedder_max_length(const brim_embedder *e) {
 }
 
 const char *brim_embedder_query_prompt(brim_embedder *e) {
-  const char *own = brim_modules_prompt(&e->modules, "query"), *text = own ? own : brim_modules_prompt(&e->modules, NULL);
-  return text ? text : "";
+  return brim_embedder_prompt(e, "query");
 }
 
 const char *brim_embedder_document_prompt(brim_embedder *e) {
-  static const char *const names[] = {"document", "passage", "corpus", NULL};
-  const char *text = NULL;
-  for (size_t i = 0; i < sizeof names / sizeof *names && !text; i++)
-    text = brim_modules_prompt(&e->modules, names[i]);
-  return text ? text : "";
+  return brim_embedder_prompt(e, "document");
 }
 
 const char *brim_embedder_similarity(brim_embedder *e) {
