@@ -352,7 +352,7 @@ class Lines(unittest.TestCase):
                                          ([("good", "p"), ("bad", "n")] * 4, ["a"], ([("a", "n")], [("a", None)])),
                                          ([("good", "it", 1), ("bad", "it", 0)] * 4, [("a", "b")], ([("a", "b", 1)], [("a", "b", "?")]))):
             wanted = answers(data, texts_alone)
-            for test in tests:
+            for test in (tests[at] for at in case.takes(len(tests))):
                 self.assertEqual(answers(data, test), wanted)
         self.refused("test: its rows are pairs of texts, as two texts of a row are without labels", train, rows, folds=2, test=[("a", "x")])
         train(rows, labels={0: "neg", 1: "pos"}, output=HERE / "renamed")
@@ -375,7 +375,8 @@ class Lines(unittest.TestCase):
             train([("a film", "pos"), ("a plot", "neg")] * 8, task="embedding")
         self.assertIn("the last of 2 texts is one of 2 in all 16 rows", "".join(said.output))
         table = [{"t": "good film", "l": 0}, {"t": "bad", "l": 1}] * 4
-        for evals in (rows, collections.deque(rows), iter(rows), (row for row in rows), objects(rows, 2), Indexed(rows), module("pandas").DataFrame(table), iter(table)):
+        sets = (rows, collections.deque(rows), iter(rows), (row for row in rows), objects(rows, 2), Indexed(rows), module("pandas").DataFrame(table), iter(table))
+        for evals in (sets[at] for at in case.takes(len(sets))):
             with self.subTest(type(evals).__name__), warnings.catch_warnings():
                 warnings.simplefilter("error")
                 self.assertIn(train(table, text_column="t", label_column="l", eval=evals).judged["eval"].wrong[0].text, ("good film", "bad"))
