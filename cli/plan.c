@@ -31,7 +31,7 @@ static const cli_option options[] = {
     FLAG("rank-slices", rank_slices, .needs = "stream", .to = {FEED(rank_slices)},
          .help = "with --stream: each process reads only a slice of the rows; --batch-size must be a multiple of "
                  "--world-size"),
-    TEXT("simulate", simulate, "WISH",
+    TEXT("simulate", simulate, "WISH", .excludes = "world-size rank epoch",
          .help = "print instead what a step would take on 1, 2, 4, .. ranks: "
                  "ranks=1000,bandwidth=GBIT/S,latency=MICROSECONDS,model=DIR; computing is measured here unless "
                  "speed=GFLOP/S and update=MILLISECONDS are given"),

@@ -84,6 +84,8 @@ static int write_page(cli_call *cli, const brim_runs *runs) {
     status = cli->values->data.count ? add_predictions(cli, page) : brim_page_kept(page, runs, &cli->error);
   if (!status)
     status = brim_page_settings(page, runs, &cli->error);
+  if (!status && cli->values->csv) /* when all that is read has been read */
+    status = write_csv(cli, runs);
   if (!status)
     status = given ? brim_page_write(page, given, &cli->error) : brim_page_write_own(page, path, &cli->error);
   if (!status)
@@ -105,10 +107,8 @@ static int run(cli_call *cli) {
     return brim_error_set(&cli->error, BRIM_E_USAGE,
                           "--data is for the page, and --csv alone writes none: add --output FILE, or leave out --data");
   int status = brim_runs_open(cli->runtime, cli->arguments.operands, count, &runs, &cli->error);
-  if (!status && v->csv)
-    status = write_csv(cli, &runs);
-  if (!status && (v->output || !v->csv))
-    status = write_page(cli, &runs);
+  if (!status)
+    status = v->csv && !v->output ? write_csv(cli, &runs) : write_page(cli, &runs);
   brim_runs_close(&runs);
   return status;
 }

@@ -184,9 +184,7 @@ int cli_simulate(cli_call *cli, brim_lengths lengths) {
   if (!status)
     status = put_answers(cli, &q, (int32_t)w.ranks, &out);
   if (!status)
-    status = brim_text_status(&out, &cli->error);
-  if (!status)
-    fwrite(out.data, 1, out.length, stdout);
+    status = cli_write(cli, cli->values->output, &out);
   brim_text_free(&out);
   brim_model_free(model);
   return status;

@@ -94,7 +94,14 @@ static void join_short(brim_share *s) {
 
 static int too_large(const brim_share *s, const brim_load *load, brim_error *err) {
   const brim_budget *budget = &s->recipe->budget;
+  const brim_plan_options *o = &s->recipe->options;
   const bool texts = load->texts > budget->texts;
+  if (!texts && load->rows > budget->rows && (o->max_rows == 0 || budget->rows < o->max_rows)) /* part_rows */
+    return brim_error_set(err, BRIM_E_MISMATCH,
+                          "one of the %d slices of a step has %lld rows, but accumulate %lld cuts batch_size %lld into parts of "
+                          "%lld: slices are computed whole, so take more of them (slices), or fewer parts (accumulate)",
+                          (int)o->slices, (long long)load->rows, (long long)o->accumulate, (long long)o->batch_size,
+                          (long long)budget->rows);
   if (load->rows > budget->rows || texts)
     return brim_error_set(err, BRIM_E_MISMATCH,
                           "one of the %d slices of a step has %lld %s, but only %lld may be computed at once: take more slices",

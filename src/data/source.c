@@ -84,9 +84,12 @@ static int choose_format(brim_source_file *file, const brim_source_options *opti
                          file->format == BRIM_FORMAT_JSONL ? "JSON"
                          : file->format == BRIM_FORMAT_TXT ? "txt"
                                                            : "conll");
-  if (options->no_header && file->format == BRIM_FORMAT_JSONL)
+  if (options->no_header && file->format != BRIM_FORMAT_CSV && file->format != BRIM_FORMAT_TSV)
     return brim_error_at(err, BRIM_E_USAGE, brim_source_name(file), 0, -1,
-                         "JSON lines name their columns: --no-header (header=False in Python) is for csv and tsv");
+                         "%s: --no-header (header=False in Python) is for csv and tsv",
+                         file->format == BRIM_FORMAT_JSONL ? "JSON lines name their columns"
+                         : file->format == BRIM_FORMAT_TXT ? "txt has no head line"
+                                                           : "conll has no head line");
   if (options->quote != BRIM_QUOTE_AUTO && file->format != BRIM_FORMAT_CSV && file->format != BRIM_FORMAT_TSV)
     return brim_error_at(err, BRIM_E_USAGE, brim_source_name(file), 0, -1, "quotes are for csv and tsv: leave out --quote");
   file->quoted = options->quote == BRIM_QUOTE_AUTO ? file->format == BRIM_FORMAT_CSV : options->quote != BRIM_QUOTE_NONE;
