@@ -114,14 +114,21 @@ int brim_owned_checkpoint(brim_runtime *runtime, const char *checkpoints, const 
   return status;
 }
 
+/* A link to the link, as `cp -as` makes it of that, leads to another run's best: nothing but the link itself goes. */
 bool brim_owned_best(const char *path) {
-  char target[64];
+  static const char other[] = "/checkpoints/";
+  char target[PATH_MAX];
   uint64_t step;
   ssize_t length = readlink(path, target, sizeof target - 1);
   if (length <= 0)
     return false;
   target[length] = 0;
-  return brim_owned_step_of(target, &step);
+  const char *name = strrchr(target, '/');
+  if (!name)
+    return brim_owned_step_of(target, &step);
+  const size_t before = (size_t)(name + 1 - target), wanted = sizeof other - 1;
+  return before >= wanted && strncmp(target + before - wanted, other, wanted) == 0 &&
+         (strcmp(name + 1, "best") == 0 || brim_owned_step_of(name + 1, &step));
 }
 
 int brim_owned_in_checkpoints(brim_runtime *runtime, const char *checkpoints, const char *name, bool *ours, brim_error *err) {

@@ -27,7 +27,7 @@ int brim_owned_in_checkpoints(brim_runtime *runtime, const char *checkpoints, co
 int brim_owned_checkpoints(brim_runtime *runtime, const char *folder, bool *found, bool *foreign, brim_error *err) BRIM_CHECK;
 /* The name of one that is half written or half removed: "step-N" made temporary (path.h), or "best", which was a copy. */
 bool brim_owned_half_checkpoint(const char *name);
-/* A link to "step-N". */
+/* A link to "step-N", or to that or to such a link in some folder `checkpoints`. */
 bool brim_owned_best(const char *path);
 
 /* Does the folder hold a run: a log that begins as brim's do, a complete checkpoint, rows in folds, or any of these in

@@ -133,7 +133,7 @@ static int each_checkpoint(const replacement *r, const char *of, item_fn act, br
   int status = BRIM_OK;
   for (size_t i = 0; i < count && !status; i++) {
     bool ours;
-    status = brim_owned_in_checkpoints(runtime, of, names[i], &ours, err);
+    status = brim_foreign_in_checkpoints(runtime, of, names[i], &ours, err);
     if (!status && ours)
       status = with_item(r, r->checkpoints_here, r->checkpoints_aside, names[i], act, err);
   }
@@ -374,7 +374,7 @@ int brim_run_folder_clear(const brim_run_folder *folder, brim_error *err) {
 /* Of the checkpoints that are there. */
 static int rescue_checkpoint(brim_runtime *runtime, const char *checkpoints, const char *name, const char *to, brim_error *err) {
   bool ours;
-  BRIM_TRY(brim_owned_in_checkpoints(runtime, checkpoints, name, &ours, err));
+  BRIM_TRY(brim_foreign_in_checkpoints(runtime, checkpoints, name, &ours, err));
   char *path = brim_path_join(runtime, checkpoints, name);
   int status = !path                     ? BRIM_NOMEM(err)
                : !ours                   ? brim_foreign_move(runtime, path, to, name, err)
