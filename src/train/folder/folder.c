@@ -47,7 +47,7 @@ static int folder_refuse_taken(brim_runtime *runtime, const char *output, brim_e
 
 /* A file that a run writes, or may be asked to write: a trace, what folds come to. */
 static bool is_written(brim_owned_name is, const char *name) {
-  return brim_owned_is_file(name) || strcmp(name, "trace.json") == 0 || is == BRIM_NAME_FOLDS ||
+  return brim_owned_is_file(name) || is == BRIM_NAME_ASKED || is == BRIM_NAME_FOLDS ||
          (is == BRIM_NAME_PREDICTIONS && strchr(name, '.'));
 }
 

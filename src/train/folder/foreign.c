@@ -305,6 +305,8 @@ static int is_part_of_run(const brim_owned_modules *modules, const char *name, b
     return brim_owned_is_file(name) ? is_plain(modules->runtime, modules->folder, name, is, err) : BRIM_OK;
   case BRIM_NAME_TENSORBOARD:
     return brim_owned_tensorboard(modules->runtime, modules->folder, is, err);
+  case BRIM_NAME_ASKED:
+    return brim_owned_asked(modules->runtime, modules->folder, name, is, err);
   case BRIM_NAME_OTHER:
   case BRIM_NAME_MODULE:
     return brim_owned_module(modules, name, is, err);
@@ -385,6 +387,8 @@ static int is_of_run(const brim_owned_modules *modules, const char *name, bool *
   const brim_owned_name kind = brim_owned_name_of(name);
   if (kind == BRIM_NAME_OTHER || kind == BRIM_NAME_MODULE)
     return brim_owned_module(modules, name, is, err);
+  if (kind == BRIM_NAME_ASKED)
+    return brim_owned_asked(modules->runtime, modules->folder, name, is, err);
   *is = true;
   const bool readme = strcmp(name, "README.md") == 0;
   return readme ? brim_readme_is_ours(modules->runtime, modules->folder, is, err) : BRIM_OK;

@@ -50,6 +50,7 @@ brim_owned_name brim_owned_name_of(const char *path) {
       {BRIM_LOG_NAME, BRIM_NAME_LOG},     {"checkpoints", BRIM_NAME_CHECKPOINTS}, {"tensorboard", BRIM_NAME_TENSORBOARD},
       {BRIM_FOLDS_FILE, BRIM_NAME_FOLDS}, {"folds.json", BRIM_NAME_FOLDS},        {"evaluation.jsonl", BRIM_NAME_FILE},
       {"report.html", BRIM_NAME_FILE},    {"README.md", BRIM_NAME_FILE},          {BRIM_REPLACED_RUN, BRIM_NAME_FILE},
+      {"trace.json", BRIM_NAME_ASKED},    {"log.csv", BRIM_NAME_ASKED},
   };
   char name[NAME_MAX + 1];
   snprintf(name, sizeof name, "%.*s", (int)strcspn(path, "/"), path);
@@ -96,6 +97,17 @@ int brim_owned_log_of(brim_runtime *runtime, const char *folder, brim_owned_log 
     if (begins(head, firsts[i], &whole))
       *kind = whole ? BRIM_LOG_OURS : BRIM_LOG_NONE;
   }
+  return BRIM_OK;
+}
+
+int brim_owned_asked(brim_runtime *runtime, const char *folder, const char *name, bool *ours, brim_error *err) {
+  const char *first = strcmp(name, "trace.json") == 0 ? "{\"brim\":\"" : "run,event,";
+  char *path = brim_path_join(runtime, folder, name), head[64];
+  if (!path)
+    return BRIM_NOMEM(err);
+  read_head(path, head, sizeof head);
+  brim_release(runtime, path);
+  *ours = brim_owned_name_of(name) == BRIM_NAME_ASKED && strncmp(head, first, strlen(first)) == 0;
   return BRIM_OK;
 }
 

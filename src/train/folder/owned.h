@@ -45,6 +45,7 @@ typedef enum brim_owned_name {
   BRIM_NAME_LOG,         /* log.jsonl */
   BRIM_NAME_CHECKPOINTS, /* checkpoints */
   BRIM_NAME_TENSORBOARD, /* tensorboard */
+  BRIM_NAME_ASKED,       /* trace.json, log.csv: written where asked for, and of the next run only where that asks too */
   BRIM_NAME_FOLDS,       /* folds.csv, folds.json */
   BRIM_NAME_FOLD,        /* "fold-0" */
   BRIM_NAME_PREDICTIONS  /* "predictions.jsonl", "predictions-dev.jsonl" */
@@ -52,6 +53,9 @@ typedef enum brim_owned_name {
 /* Of the first name of a path below the folder: "checkpoints/step-2/config.json". By name alone: what is there is proved
  * elsewhere. */
 brim_owned_name brim_owned_name_of(const char *path);
+
+/* Did brim write this one of BRIM_NAME_ASKED? Of another name: no. */
+int brim_owned_asked(brim_runtime *runtime, const char *folder, const char *name, bool *ours, brim_error *err) BRIM_CHECK;
 
 /* Whether a run writes a file of this name; false for what is being written or replaced, which may be a folder. */
 bool brim_owned_is_file(const char *name);
