@@ -111,6 +111,20 @@ int brim_owned_asked(brim_runtime *runtime, const char *folder, const char *name
   return BRIM_OK;
 }
 
+int brim_owned_page(brim_runtime *runtime, const char *folder, bool *ours, brim_error *err) {
+  char tail[97] = "", *path = brim_path_join(runtime, folder, "report.html");
+  if (!path)
+    return BRIM_NOMEM(err);
+  FILE *file = brim_path_is_file(path) ? fopen(path, "rbe") : NULL;
+  if (file && fseek(file, -(long)(sizeof tail - 1), SEEK_END) == 0)
+    tail[fread(tail, 1, sizeof tail - 1, file)] = 0;
+  if (file)
+    fclose(file);
+  brim_release(runtime, path);
+  *ours = strstr(tail, "<footer>brim ") != NULL;
+  return BRIM_OK;
+}
+
 int brim_owned_checkpoint(brim_runtime *runtime, const char *checkpoints, const char *name, bool *ours, brim_error *err) {
   uint64_t step;
   struct stat info;

@@ -57,6 +57,9 @@ brim_owned_name brim_owned_name_of(const char *path);
 /* Did brim write this one of BRIM_NAME_ASKED? Of another name: no. */
 int brim_owned_asked(brim_runtime *runtime, const char *folder, const char *name, bool *ours, brim_error *err) BRIM_CHECK;
 
+/* Did brim write the folder's report.html? A page of brim's says so in its last line but two. */
+int brim_owned_page(brim_runtime *runtime, const char *folder, bool *ours, brim_error *err) BRIM_CHECK;
+
 /* Whether a run writes a file of this name; false for what is being written or replaced, which may be a folder. */
 bool brim_owned_is_file(const char *name);
 

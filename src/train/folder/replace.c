@@ -141,13 +141,16 @@ static int each_checkpoint(const replacement *r, const char *of, item_fn act, br
   return status;
 }
 
-/* A README.md that brim wrote is of the model that goes, and so is what a run was asked for. */
+/* What has a name that others write too is proved to be brim's. */
 static int is_file_of_run(brim_runtime *runtime, const char *folder, const char *name, bool *ours, brim_error *err) {
   *ours = brim_is_model_file(name) || strcmp(name, "evaluation.jsonl") == 0;
-  const bool readme = strcmp(name, "README.md") == 0;
   if (brim_owned_name_of(name) == BRIM_NAME_ASKED)
     return brim_owned_asked(runtime, folder, name, ours, err);
-  return readme ? brim_readme_is_ours(runtime, folder, ours, err) : BRIM_OK;
+  if (strcmp(name, "tensorboard") == 0)
+    return brim_owned_tensorboard(runtime, folder, ours, err);
+  if (strcmp(name, "report.html") == 0)
+    return brim_owned_page(runtime, folder, ours, err);
+  return strcmp(name, "README.md") == 0 ? brim_readme_is_ours(runtime, folder, ours, err) : BRIM_OK;
 }
 
 /* Is NAME in the folder that both were opened for an item? */
