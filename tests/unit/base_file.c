@@ -407,7 +407,7 @@ static void looked_at(void) {
   ok(holds(partial, "three"), "is no reason to remove it");
 }
 
-/* What is continued or begun anew under a second name is a file of its own: the first keeps what it has. */
+/* What is continued or begun under a second name becomes another file: the first keeps what it has. */
 static void linked(void) {
   brim_file *file;
   brim_error err = {0};
