@@ -14,7 +14,7 @@ train $folds -q --overwrite && former
 train $single -q --overwrite && csv && former --folds 2
 train $folds -q --overwrite && former --folds 3
 train $single -q --overwrite && csv && cksum run/*.* >before
-"$BRIM" train -m "$MODEL" --train rows.csv --folds 3 --memory-limit 1MB -o run --overwrite -q 2>&1 | cut -c-30
+"$BRIM" train -m "$MODEL" --train rows.csv --folds 3 --memory-limit 1MB -o run --overwrite --profile -q 2>&1 | cut -c-30
 cksum run/*.* | cmp - before && echo "all is back"
 echo '{"displayTimeUnit":"ms","traceEvents":[]}' >run/trace.json && echo 'epoch,loss' >run/log.csv
 former
