@@ -121,6 +121,10 @@ static bool is_still_there(const brim_file *file) {
 static int hold_partial(brim_file *file, brim_error *err) {
   for (;;) {
     file->fd = brim_off_standard(open(file->temporary, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
+    if (file->fd < 0 && errno == ELOOP)
+      return brim_error_at(
+          err, BRIM_E_USAGE, file->temporary, 0, -1,
+          "this is a link, and what is continued would be written through it: put a copy in its place, or remove it");
     if (file->fd < 0)
       return brim_error_system(err, file->temporary, "open the file", errno);
     const bool held = brim_hold_temporary(file->fd);

@@ -424,6 +424,9 @@ static void linked(void) {
     ok(holds(path, keep ? "one three" : "three") && holds(second, "one two") && names_in(scratch_file("linked")) == 2,
        "its other name has what it had");
   }
+  ok(symlink(second, partial) == 0 && brim_file_continue(runtime, path, 4, &file, &err) == BRIM_E_USAGE &&
+         holds(second, "one two"),
+     "a link is refused: %s", err.message);
 }
 
 /* Another process continues with what a killed one had synced. */
