@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { COLUMNS = 5, MOST_LINES = 96, CELL = 48 };
 
@@ -114,6 +115,9 @@ int cli_profile_end(cli_call *cli, const brim_profile *profile, int status) {
   const char *path = cli->values->profile;
   if (!cli->values->quiet)
     print_table(cli, profile);
+  struct stat there;
+  if (status && cli->values->own_trace && lstat(path, &there) == 0)
+    return status; /* a run that never began brought back what it was to replace, and its trace */
   brim_error late;
   const int written = (cli->values->own_trace ? brim_profile_write_own : brim_profile_write)(profile, path, &late);
   if (!written)

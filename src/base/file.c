@@ -121,6 +121,10 @@ static bool is_still_there(const brim_file *file) {
 static int hold_partial(brim_file *file, brim_error *err) {
   for (;;) {
     file->fd = brim_off_standard(open(file->temporary, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
+    if (file->fd < 0 && errno == ELOOP)
+      return brim_error_at(
+          err, BRIM_E_USAGE, file->temporary, 0, -1,
+          "this is a link, and what is continued would be written through it: put a copy in its place, or remove it");
     if (file->fd < 0)
       return brim_error_system(err, file->temporary, "open the file", errno);
     const bool held = brim_hold_temporary(file->fd);
@@ -131,6 +135,40 @@ static int hold_partial(brim_file *file, brim_error *err) {
       return brim_error_at(err, BRIM_E_USAGE, file->temporary, 0, -1, "another process writes this file: wait for it, or end it");
     close(file->fd);
   }
+}
+
+/* The first bytes of the partial file as a file that has no other name. The buffer is free as long as nothing is written. */
+static int write_own_partial(brim_file *file, uint64_t keep, brim_error *err) {
+  brim_file *own = NULL;
+  const int from = open(file->temporary, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+  int status = from < 0 ? brim_error_system(err, file->temporary, "open the file", errno)
+                        : brim_file_create_own(file->runtime, file->temporary, &own, err);
+  while (!status && keep > 0) {
+    const ssize_t got = read(from, file->buffer, keep < BUFFER ? (size_t)keep : BUFFER);
+    if (got < 0 && errno == EINTR)
+      continue;
+    status = got <= 0 ? brim_error_system(err, file->temporary, "read", got < 0 ? errno : EIO)
+                      : brim_file_write(own, file->buffer, (size_t)got, err);
+    keep -= got > 0 ? (uint64_t)got : 0;
+  }
+  if (!status)
+    status = brim_file_commit(own, err);
+  brim_file_free(own);
+  if (from >= 0)
+    close(from);
+  return status;
+}
+
+/* Of `cp -al`: what is written must not come to the original. */
+static int part_partial(brim_file *file, uint64_t keep, brim_error *err) {
+  const bool synced = file->synced;
+  file->synced = true; /* a failure leaves it */
+  BRIM_TRY(write_own_partial(file, keep, err));
+  close(file->fd);
+  file->fd = -1;
+  BRIM_TRY(hold_partial(file, err));
+  file->synced = synced;
+  return BRIM_OK;
 }
 
 int brim_file_cut(brim_file *file, uint64_t keep, brim_error *err) {
@@ -144,6 +182,8 @@ int brim_file_cut(brim_file *file, uint64_t keep, brim_error *err) {
                          "%llu bytes are there, fewer than the %llu to continue with", (unsigned long long)info.st_size,
                          (unsigned long long)keep);
   }
+  if (info.st_nlink > 1)
+    BRIM_TRY(part_partial(file, keep, err));
   if (ftruncate(file->fd, (off_t)keep) != 0 || lseek(file->fd, (off_t)keep, SEEK_SET) < 0)
     return brim_error_system(err, file->temporary, "cut the file", errno);
   return BRIM_OK;

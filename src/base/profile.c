@@ -168,6 +168,7 @@ static void put_row(brim_json_writer *json, const brim_profile_row *row) {
 static void put_trace(brim_text *out, const brim_profile *p) {
   brim_json_writer json = {.out = out};
   brim_json_open_object(&json, NULL);
+  brim_json_put_string(&json, "brim", brim_version()); /* owned.c knows a trace by its beginning */
   brim_json_put_string(&json, "displayTimeUnit", "ms");
   brim_json_open_array(&json, "traceEvents");
   for (int i = 0; i < p->span_count; i++)

@@ -224,11 +224,15 @@ class Told(unittest.TestCase):
     def test_reports(self):
         how = {"eval": TEST, "max_steps": 2, "output": HERE / "reports", "overwrite": True}
         seen = []
+        brim.train(MODEL, TRAIN, **how)
+        self.assertTrue((HERE / "reports" / "tensorboard").exists())
         brim.train(MODEL, TRAIN, report_to=["csv", "none", lambda kind, fields: seen.append(kind)], profile=True, **how)
         here = {path.name for path in (HERE / "reports").iterdir()}
         self.assertTrue({"log.csv", "trace.json"} <= here and "tensorboard" not in here and seen.count("step") == 2)
         self.assertEqual(len((HERE / "reports" / "log.csv").read_text().splitlines()), 5)  # steps, an evaluation, an epoch
         self.assertTrue(json.loads((HERE / "reports" / "trace.json").read_text())["traceEvents"])
+        brim.train(MODEL, TRAIN, report_to="none", **how)
+        self.assertFalse({"log.csv", "trace.json", "tensorboard"} & {path.name for path in (HERE / "reports").iterdir()})
         result = brim.train(MODEL, TRAIN, max_steps=1, profile=HERE / "other.json")
         self.assertTrue(any(work.kind == "products" and work.calls > 0 for work in result.profile))
         with self.assertRaisesRegex(TypeError, "give output"):

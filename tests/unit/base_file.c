@@ -407,6 +407,28 @@ static void looked_at(void) {
   ok(holds(partial, "three"), "is no reason to remove it");
 }
 
+/* What is continued or begun under a second name becomes another file: the first keeps what it has. */
+static void linked(void) {
+  brim_file *file;
+  brim_error err = {0};
+  char path[512], partial[528], second[528];
+  snprintf(path, sizeof path, "%s/a", scratch_make_folder("linked"));
+  snprintf(partial, sizeof partial, "%s.partial", path);
+  snprintf(second, sizeof second, "%s.second", path);
+  ok(brim_file_write_all(runtime, second, "one two", 7, &err) == BRIM_OK, "a file");
+  for (uint64_t keep = 0; keep <= 4; keep += 4) {
+    ok(link(second, partial) == 0 && brim_file_continue(runtime, path, keep, &file, &err) == BRIM_OK &&
+           brim_file_write(file, "three", 5, &err) == BRIM_OK && brim_file_commit(file, &err) == BRIM_OK,
+       "continued after %d bytes", (int)keep);
+    brim_file_free(file);
+    ok(holds(path, keep ? "one three" : "three") && holds(second, "one two") && names_in(scratch_file("linked")) == 2,
+       "its other name has what it had");
+  }
+  ok(symlink(second, partial) == 0 && brim_file_continue(runtime, path, 4, &file, &err) == BRIM_E_USAGE &&
+         holds(second, "one two"),
+     "a link is refused: %s", err.message);
+}
+
 /* Another process continues with what a killed one had synced. */
 static void continued(void) {
   brim_file *file, *other;
@@ -438,6 +460,7 @@ int main(void) {
     return 1;
   complete_or_absent();
   continued();
+  linked();
   committed_meanwhile();
   looked_at();
   large();

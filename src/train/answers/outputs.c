@@ -110,7 +110,7 @@ static bool is_of_model(const char *name) {
     if (ends_with(name, endings[i]))
       return true;
   const brim_owned_name is = brim_owned_name_of(name);
-  return is != BRIM_NAME_OTHER && is != BRIM_NAME_PREDICTIONS;
+  return is != BRIM_NAME_OTHER && is != BRIM_NAME_PREDICTIONS && is != BRIM_NAME_ASKED;
 }
 
 static bool is_any(const char *name) {
@@ -267,10 +267,12 @@ static int check_climb(check *c, const brim_path *run) {
 
 /* ---- a run's folder ------------------------------------------------------------------------------------------ */
 
-/* Whether a run writes or replaces what is at `inside` in its folder: by its name, or as a module that the folder lists. */
+/* Whether a run writes or replaces what is at `inside` in its folder, unless it is asked to: by its name, or as a module that the
+ * folder lists. */
 static int is_of_run(const check *c, const char *folder, const char *inside, bool *is) {
   brim_owned_modules modules;
-  *is = inside && brim_owned_name_of(inside) != BRIM_NAME_OTHER;
+  const brim_owned_name of = inside ? brim_owned_name_of(inside) : BRIM_NAME_OTHER;
+  *is = of != BRIM_NAME_OTHER && of != BRIM_NAME_ASKED;
   if (!inside || *is)
     return BRIM_OK;
   BRIM_TRY(brim_owned_modules_open(c->runtime, folder, &modules, c->err));

@@ -47,7 +47,7 @@ static int folder_refuse_taken(brim_runtime *runtime, const char *output, brim_e
 
 /* A file that a run writes, or may be asked to write: a trace, what folds come to. */
 static bool is_written(brim_owned_name is, const char *name) {
-  return brim_owned_is_file(name) || strcmp(name, "trace.json") == 0 || is == BRIM_NAME_FOLDS ||
+  return brim_owned_is_file(name) || is == BRIM_NAME_ASKED || is == BRIM_NAME_FOLDS ||
          (is == BRIM_NAME_PREDICTIONS && strchr(name, '.'));
 }
 
@@ -131,6 +131,30 @@ static int folder_own_log(brim_runtime *runtime, const char *log, bool may_chang
   return status;
 }
 
+/* A log with a second name (`cp -al`) becomes one of the folder's own too, under the lock of the former: a run may be writing it.
+ * An empty one may always, and what else is there is refused where nothing may change. */
+static int folder_part_log(brim_log_file *log, bool may_change, brim_error *err) {
+  struct stat info;
+  char *bytes = NULL;
+  size_t length = 0;
+  if (fstat(log->file, &info) != 0)
+    return brim_error_system(err, log->path, "read", errno);
+  if (info.st_nlink < 2 || (!may_change && info.st_size > 0))
+    return BRIM_OK;
+  brim_log_file own = {.runtime = log->runtime, .file = -1};
+  int status = brim_file_read_plain(log->runtime, log->path, 0, &bytes, &length, err);
+  if (!status)
+    status = brim_file_write_own(log->runtime, log->path, bytes, length, err);
+  if (!status)
+    status = brim_log_open(log->runtime, log->path, &own, err);
+  brim_runtime_release(log->runtime, bytes);
+  if (status)
+    return status;
+  brim_log_close(log);
+  *log = own;
+  return BRIM_OK;
+}
+
 int brim_checkpoint_clean(const brim_run_folder *folder, brim_error *err) {
   char **names;
   size_t count;
@@ -197,6 +221,8 @@ int brim_run_folder_open(brim_runtime *runtime, const char *output, bool resume,
     status = folder_own_log(runtime, log, resume || overwrite, err);
   if (!status)
     status = brim_log_open(runtime, log, &out->log, err);
+  if (!status)
+    status = folder_part_log(&out->log, resume || overwrite, err);
   if (!status)
     status = folder_judge(out, resume, overwrite, err);
   brim_release(runtime, log);

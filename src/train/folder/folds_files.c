@@ -12,21 +12,6 @@
 
 #define FINISHED_LIMIT (64u << 20) /* bytes of a folds.json, far more than one has */
 
-/* A page of brim's says so in its last line but two. */
-static int page_is_ours(brim_runtime *runtime, const char *folder, const char *name, bool *ours, brim_error *err) {
-  char tail[97] = "", *path = brim_path_join(runtime, folder, name);
-  if (!path)
-    return BRIM_NOMEM(err);
-  FILE *file = brim_path_is_file(path) ? fopen(path, "rbe") : NULL;
-  if (file && fseek(file, -(long)(sizeof tail - 1), SEEK_END) == 0)
-    tail[fread(tail, 1, sizeof tail - 1, file)] = 0;
-  if (file)
-    fclose(file);
-  brim_release(runtime, path);
-  *ours = strstr(tail, "<footer>brim ") != NULL;
-  return BRIM_OK;
-}
-
 int brim_folds_files_open(brim_runtime *runtime, const char *folder, brim_folds_files *out, brim_error *err) {
   *out = (brim_folds_files){.runtime = runtime, .folder = folder};
   BRIM_TRY(brim_folds_files_in(runtime, folder, &out->there, err));
@@ -71,8 +56,6 @@ int brim_folds_files_has(const brim_folds_files *files, const char *name, bool *
   *ours = false;
   if (!files->there)
     return BRIM_OK;
-  if (strcmp(name, "report.html") == 0)
-    return page_is_ours(files->runtime, files->folder, name, ours, err);
   if (!is_fold(name)) {
     *ours = strcmp(name, BRIM_FOLDS_FILE) == 0 || (files->finished && strcmp(name, "folds.json") == 0) ||
             is_predictions(files, name);

@@ -135,6 +135,16 @@ int brim_foreign_is_copy(brim_runtime *runtime, const char *path, bool *is, brim
   return status;
 }
 
+int brim_foreign_in_checkpoints(brim_runtime *runtime, const char *checkpoints, const char *name, bool *ours, brim_error *err) {
+  BRIM_TRY(brim_owned_in_checkpoints(runtime, checkpoints, name, ours, err));
+  if (*ours || strcmp(name, "best") != 0)
+    return BRIM_OK;
+  char *path = brim_path_join(runtime, checkpoints, name);
+  const int status = path ? brim_foreign_is_copy(runtime, path, ours, err) : BRIM_NOMEM(err);
+  brim_release(runtime, path);
+  return status;
+}
+
 int brim_foreign_leaves_room(brim_runtime *runtime, const char *path, bool *room, brim_error *err) {
   char **names;
   size_t count;
@@ -295,6 +305,8 @@ static int is_part_of_run(const brim_owned_modules *modules, const char *name, b
     return brim_owned_is_file(name) ? is_plain(modules->runtime, modules->folder, name, is, err) : BRIM_OK;
   case BRIM_NAME_TENSORBOARD:
     return brim_owned_tensorboard(modules->runtime, modules->folder, is, err);
+  case BRIM_NAME_ASKED:
+    return brim_owned_asked(modules->runtime, modules->folder, name, is, err);
   case BRIM_NAME_OTHER:
   case BRIM_NAME_MODULE:
     return brim_owned_module(modules, name, is, err);
@@ -325,18 +337,36 @@ static int refuse_in_checkpoints(brim_runtime *runtime, const char *folder, brim
   return status;
 }
 
+/* Is a name in folder/checkpoints none of brim's? */
+static int find_foreign(brim_runtime *runtime, const char *folder, bool *foreign, brim_error *err) {
+  char **names = NULL, *path = brim_path_join(runtime, folder, "checkpoints");
+  size_t count = 0;
+  *foreign = false;
+  int status = path ? BRIM_OK : BRIM_NOMEM(err);
+  if (!status && brim_path_is_folder(path))
+    status = brim_list_folder(runtime, path, &names, &count, err);
+  for (size_t i = 0; i < count && !status; i++) {
+    bool ours;
+    status = brim_foreign_in_checkpoints(runtime, path, names[i], &ours, err);
+    *foreign |= !ours;
+  }
+  brim_names_free(runtime, names, count);
+  brim_release(runtime, path);
+  return status;
+}
+
 int brim_foreign_none(brim_runtime *runtime, const char *folder, bool *ours, brim_error *err) {
   char **names = NULL;
   size_t count = 0;
   struct stat info;
-  bool found, foreign;
+  bool foreign;
   brim_owned_log log;
   brim_owned_modules modules;
   *ours = lstat(folder, &info) == 0 && S_ISDIR(info.st_mode);
   if (!*ours)
     return BRIM_OK;
   BRIM_TRY(brim_owned_log_of(runtime, folder, &log, err));
-  BRIM_TRY(brim_owned_checkpoints(runtime, folder, &found, &foreign, err));
+  BRIM_TRY(find_foreign(runtime, folder, &foreign, err));
   BRIM_TRY(brim_owned_modules_open(runtime, folder, &modules, err));
   int status = brim_list_folder(runtime, folder, &names, &count, err);
   for (size_t i = 0; i < count && !status; i++) {
@@ -357,6 +387,8 @@ static int is_of_run(const brim_owned_modules *modules, const char *name, bool *
   const brim_owned_name kind = brim_owned_name_of(name);
   if (kind == BRIM_NAME_OTHER || kind == BRIM_NAME_MODULE)
     return brim_owned_module(modules, name, is, err);
+  if (kind == BRIM_NAME_ASKED)
+    return brim_owned_asked(modules->runtime, modules->folder, name, is, err);
   *is = true;
   const bool readme = strcmp(name, "README.md") == 0;
   return readme ? brim_readme_is_ours(modules->runtime, modules->folder, is, err) : BRIM_OK;

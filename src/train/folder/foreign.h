@@ -8,6 +8,9 @@
 int brim_foreign_names(brim_runtime *runtime, const char *path, char ***names, size_t *count, brim_error *err) BRIM_CHECK;
 /* Is it a copy of a checkpoint, as what followed the link to the best makes one: complete, and nothing else in it? */
 int brim_foreign_is_copy(brim_runtime *runtime, const char *path, bool *is, brim_error *err) BRIM_CHECK;
+/* Is checkpoints/NAME brim's (owned.h), or such a copy in the place of the link to the best? */
+int brim_foreign_in_checkpoints(brim_runtime *runtime, const char *checkpoints, const char *name, bool *ours,
+                                brim_error *err) BRIM_CHECK;
 /* Is checkpoints/NAME a folder that a checkpoint may be written into: nothing in it has a name that a checkpoint needs? */
 int brim_foreign_leaves_room(brim_runtime *runtime, const char *path, bool *room, brim_error *err) BRIM_CHECK;
 

@@ -14,6 +14,12 @@
 #include "base/status.h"
 #include "base/text.h"
 
+bool brim_log_in_place(const brim_log_file *log) {
+  struct stat ours, there;
+  return log->file < 0 || (fstat(log->file, &ours) == 0 && lstat(log->path, &there) == 0 && ours.st_dev == there.st_dev &&
+                           ours.st_ino == there.st_ino);
+}
+
 static int log_lock(brim_log_file *log, brim_error *err) {
   if (flock(log->file, LOCK_EX | LOCK_NB) == 0)
     return BRIM_OK;
@@ -23,7 +29,7 @@ static int log_lock(brim_log_file *log, brim_error *err) {
                        "another run is writing to this folder: wait for its end, or name another output folder");
 }
 
-int brim_log_open(brim_runtime *runtime, const char *path, brim_log_file *log, brim_error *err) {
+static int log_open(brim_runtime *runtime, const char *path, brim_log_file *log, brim_error *err) {
   *log = (brim_log_file){.runtime = runtime, .file = -1};
   brim_text_init(&log->line, runtime);
   log->path = brim_copy_string(runtime, path, strlen(path));
@@ -47,10 +53,15 @@ int brim_log_open(brim_runtime *runtime, const char *path, brim_log_file *log, b
   return BRIM_OK;
 }
 
-bool brim_log_in_place(const brim_log_file *log) {
-  struct stat ours, there;
-  return log->file < 0 || (fstat(log->file, &ours) == 0 && lstat(log->path, &there) == 0 && ours.st_dev == there.st_dev &&
-                           ours.st_ino == there.st_ino);
+/* Another process may have put another file in its place between the two calls, and then holds the lock of that. */
+int brim_log_open(brim_runtime *runtime, const char *path, brim_log_file *log, brim_error *err) {
+  enum { TRIES = 100 };
+  BRIM_TRY(log_open(runtime, path, log, err));
+  for (int i = 0; i < TRIES && !brim_log_in_place(log); i++) {
+    brim_log_close(log);
+    BRIM_TRY(log_open(runtime, path, log, err));
+  }
+  return BRIM_OK;
 }
 
 void brim_log_close(brim_log_file *log) {

@@ -50,6 +50,7 @@ brim_owned_name brim_owned_name_of(const char *path) {
       {BRIM_LOG_NAME, BRIM_NAME_LOG},     {"checkpoints", BRIM_NAME_CHECKPOINTS}, {"tensorboard", BRIM_NAME_TENSORBOARD},
       {BRIM_FOLDS_FILE, BRIM_NAME_FOLDS}, {"folds.json", BRIM_NAME_FOLDS},        {"evaluation.jsonl", BRIM_NAME_FILE},
       {"report.html", BRIM_NAME_FILE},    {"README.md", BRIM_NAME_FILE},          {BRIM_REPLACED_RUN, BRIM_NAME_FILE},
+      {"trace.json", BRIM_NAME_ASKED},    {"log.csv", BRIM_NAME_ASKED},
   };
   char name[NAME_MAX + 1];
   snprintf(name, sizeof name, "%.*s", (int)strcspn(path, "/"), path);
@@ -99,6 +100,31 @@ int brim_owned_log_of(brim_runtime *runtime, const char *folder, brim_owned_log 
   return BRIM_OK;
 }
 
+int brim_owned_asked(brim_runtime *runtime, const char *folder, const char *name, bool *ours, brim_error *err) {
+  const char *first = strcmp(name, "trace.json") == 0 ? "{\"brim\":\"" : "run,event,";
+  char *path = brim_path_join(runtime, folder, name), head[64];
+  if (!path)
+    return BRIM_NOMEM(err);
+  read_head(path, head, sizeof head);
+  brim_release(runtime, path);
+  *ours = brim_owned_name_of(name) == BRIM_NAME_ASKED && strncmp(head, first, strlen(first)) == 0;
+  return BRIM_OK;
+}
+
+int brim_owned_page(brim_runtime *runtime, const char *folder, bool *ours, brim_error *err) {
+  char tail[97] = "", *path = brim_path_join(runtime, folder, "report.html");
+  if (!path)
+    return BRIM_NOMEM(err);
+  FILE *file = brim_path_is_file(path) ? fopen(path, "rbe") : NULL;
+  if (file && fseek(file, -(long)(sizeof tail - 1), SEEK_END) == 0)
+    tail[fread(tail, 1, sizeof tail - 1, file)] = 0;
+  if (file)
+    fclose(file);
+  brim_release(runtime, path);
+  *ours = strstr(tail, "<footer>brim ") != NULL;
+  return BRIM_OK;
+}
+
 int brim_owned_checkpoint(brim_runtime *runtime, const char *checkpoints, const char *name, bool *ours, brim_error *err) {
   uint64_t step;
   struct stat info;
@@ -114,14 +140,21 @@ int brim_owned_checkpoint(brim_runtime *runtime, const char *checkpoints, const 
   return status;
 }
 
+/* A link to the link, as `cp -as` makes it of that, leads to another run's best: nothing but the link itself goes. */
 bool brim_owned_best(const char *path) {
-  char target[64];
+  static const char other[] = "/checkpoints/";
+  char target[PATH_MAX];
   uint64_t step;
   ssize_t length = readlink(path, target, sizeof target - 1);
   if (length <= 0)
     return false;
   target[length] = 0;
-  return brim_owned_step_of(target, &step);
+  const char *name = strrchr(target, '/');
+  if (!name)
+    return brim_owned_step_of(target, &step);
+  const size_t before = (size_t)(name + 1 - target), wanted = sizeof other - 1;
+  return before >= wanted && strncmp(target + before - wanted, other, wanted) == 0 &&
+         (strcmp(name + 1, "best") == 0 || brim_owned_step_of(name + 1, &step));
 }
 
 int brim_owned_in_checkpoints(brim_runtime *runtime, const char *checkpoints, const char *name, bool *ours, brim_error *err) {

@@ -27,7 +27,7 @@ int brim_owned_in_checkpoints(brim_runtime *runtime, const char *checkpoints, co
 int brim_owned_checkpoints(brim_runtime *runtime, const char *folder, bool *found, bool *foreign, brim_error *err) BRIM_CHECK;
 /* The name of one that is half written or half removed: "step-N" made temporary (path.h), or "best", which was a copy. */
 bool brim_owned_half_checkpoint(const char *name);
-/* A link to "step-N". */
+/* A link to "step-N", or to that or to such a link in some folder `checkpoints`. */
 bool brim_owned_best(const char *path);
 
 /* Does the folder hold a run: a log that begins as brim's do, a complete checkpoint, rows in folds, or any of these in
@@ -45,6 +45,7 @@ typedef enum brim_owned_name {
   BRIM_NAME_LOG,         /* log.jsonl */
   BRIM_NAME_CHECKPOINTS, /* checkpoints */
   BRIM_NAME_TENSORBOARD, /* tensorboard */
+  BRIM_NAME_ASKED,       /* trace.json, log.csv: written where asked for, and of the next run only where that asks too */
   BRIM_NAME_FOLDS,       /* folds.csv, folds.json */
   BRIM_NAME_FOLD,        /* "fold-0" */
   BRIM_NAME_PREDICTIONS  /* "predictions.jsonl", "predictions-dev.jsonl" */
@@ -52,6 +53,12 @@ typedef enum brim_owned_name {
 /* Of the first name of a path below the folder: "checkpoints/step-2/config.json". By name alone: what is there is proved
  * elsewhere. */
 brim_owned_name brim_owned_name_of(const char *path);
+
+/* Did brim write this one of BRIM_NAME_ASKED? Of another name: no. */
+int brim_owned_asked(brim_runtime *runtime, const char *folder, const char *name, bool *ours, brim_error *err) BRIM_CHECK;
+
+/* Did brim write the folder's report.html? A page of brim's says so in its last line but two. */
+int brim_owned_page(brim_runtime *runtime, const char *folder, bool *ours, brim_error *err) BRIM_CHECK;
 
 /* Whether a run writes a file of this name; false for what is being written or replaced, which may be a folder. */
 bool brim_owned_is_file(const char *name);

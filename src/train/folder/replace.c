@@ -133,7 +133,7 @@ static int each_checkpoint(const replacement *r, const char *of, item_fn act, br
   int status = BRIM_OK;
   for (size_t i = 0; i < count && !status; i++) {
     bool ours;
-    status = brim_owned_in_checkpoints(runtime, of, names[i], &ours, err);
+    status = brim_foreign_in_checkpoints(runtime, of, names[i], &ours, err);
     if (!status && ours)
       status = with_item(r, r->checkpoints_here, r->checkpoints_aside, names[i], act, err);
   }
@@ -141,11 +141,16 @@ static int each_checkpoint(const replacement *r, const char *of, item_fn act, br
   return status;
 }
 
-/* A README.md that brim wrote is of the model that goes. */
+/* What has a name that others write too is proved to be brim's. */
 static int is_file_of_run(brim_runtime *runtime, const char *folder, const char *name, bool *ours, brim_error *err) {
   *ours = brim_is_model_file(name) || strcmp(name, "evaluation.jsonl") == 0;
-  const bool readme = strcmp(name, "README.md") == 0;
-  return readme ? brim_readme_is_ours(runtime, folder, ours, err) : BRIM_OK;
+  if (brim_owned_name_of(name) == BRIM_NAME_ASKED)
+    return brim_owned_asked(runtime, folder, name, ours, err);
+  if (strcmp(name, "tensorboard") == 0)
+    return brim_owned_tensorboard(runtime, folder, ours, err);
+  if (strcmp(name, "report.html") == 0)
+    return brim_owned_page(runtime, folder, ours, err);
+  return strcmp(name, "README.md") == 0 ? brim_readme_is_ours(runtime, folder, ours, err) : BRIM_OK;
 }
 
 /* Is NAME in the folder that both were opened for an item? */
@@ -374,7 +379,7 @@ int brim_run_folder_clear(const brim_run_folder *folder, brim_error *err) {
 /* Of the checkpoints that are there. */
 static int rescue_checkpoint(brim_runtime *runtime, const char *checkpoints, const char *name, const char *to, brim_error *err) {
   bool ours;
-  BRIM_TRY(brim_owned_in_checkpoints(runtime, checkpoints, name, &ours, err));
+  BRIM_TRY(brim_foreign_in_checkpoints(runtime, checkpoints, name, &ours, err));
   char *path = brim_path_join(runtime, checkpoints, name);
   int status = !path                     ? BRIM_NOMEM(err)
                : !ours                   ? brim_foreign_move(runtime, path, to, name, err)

@@ -14,7 +14,7 @@ find run -maxdepth 1 -type l
 cp -as "$PWD/run" again && cp -r run kept
 train -o again --overwrite --seed 1
 diff -r run kept && echo "the run behind the links is as it was"
-find again -type l
+find again -type l | LC_ALL=C sort
 ln -s run/checkpoints shared && mkdir other && ln -s ../run/checkpoints other/checkpoints
 train -o other
 train -o other --overwrite

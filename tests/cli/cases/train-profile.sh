@@ -6,7 +6,7 @@ cmp plain/model.safetensors run/model.safetensors && echo "the same weights"
 grep -c '^products  *[0-9.]* %  *[0-9.]*  *[0-9]*  *[0-9]*$' err
 grep -c '^  update .* 3 *$' err
 grep '^brim: the trace' err
-$BRIM train $options --output run --overwrite --profile=here.json --quiet >/dev/null
+$BRIM train $options --output here --profile=here.json --quiet >/dev/null
 echo '{"profile": true}' >config.json
 $BRIM train $options --output config --config config.json --quiet >/dev/null
 $BRIM train --model $MODEL --train missing.csv --output broken --profile=broken.json --quiet 2>/dev/null
