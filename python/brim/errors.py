@@ -2,7 +2,10 @@
 from __future__ import annotations
 
 import errno
+import os
 import re
+import sys
+import traceback
 from typing import Any
 
 
@@ -135,3 +138,19 @@ def make(code: int, message: str, file: str, line: int, byte: int) -> Error:
     """The exception for a status of the C library (which calls this)."""
     kind = NotFoundError if code == 4 and re.search("[Nn]o such file", message) else _BY_CODE.get(code, InternalError)
     return kind(_pythonic(message), file or None, line or None, byte if byte >= 0 else None)
+
+
+def end_child(error: BaseException | None) -> None:
+    """Ends a forked child that comes back out of a function which a run called (the library calls this): the threads of the run are its parent's."""
+    code = error.code if isinstance(error, SystemExit) else 1
+    try:
+        if not isinstance(error, SystemExit):
+            if error is not None:
+                traceback.print_exception(error)
+            print("a forked child cannot continue a run, and ends: call os._exit(0) where its own work is done", file=sys.stderr)
+        elif not isinstance(code, int | None):
+            print(code, file=sys.stderr)
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+    finally:
+        os._exit((code or 0) & 0xff if isinstance(code, int | None) else 1)

@@ -94,13 +94,28 @@ static bool wait_a_little(call *c, bool forever) {
   return done;
 }
 
+/* With the GIL, in a child of fork that has come back out of what Python was called for: the work's threads are the parent's. It
+ * ends as errors.py says, by an exception that is set or without one. */
+static _Noreturn void end_child(const core_state *state) {
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  if (type)
+    PyErr_NormalizeException(&type, &value, &traceback);
+  if (value && traceback)
+    PyException_SetTraceback(value, traceback);
+  PyObject_CallFunction(state->end_child, "O", value ? value : Py_None);
+  _exit(1);
+}
+
 /* Returns true if a signal handler raised; the work has then been asked to stop. */
-static bool wait_for(call *c, brim_runtime *runtime) {
+static bool wait_for(const core_state *state, call *c, brim_runtime *runtime) {
   bool raised = false;
   PyThreadState *saved = PyEval_SaveThread();
   while (!wait_a_little(c, raised)) {
     PyEval_RestoreThread(saved);
     raised = PyErr_CheckSignals() < 0;
+    if (c->pid != getpid()) /* a handler forked */
+      end_child(state);
     saved = PyEval_SaveThread();
     if (raised)
       brim_runtime_cancel(runtime);
@@ -159,7 +174,7 @@ int core_run(core_state *state, core_runtime *handle, core_work work, void *cont
     PyErr_SetString(PyExc_RuntimeError, "no thread can be started");
     c->status = -1;
   } else {
-    raised = wait_for(c, runtime);
+    raised = wait_for(state, c, runtime);
     pthread_join(thread, NULL);
   }
   close_call(state, c);
@@ -207,12 +222,15 @@ PyThreadState *core_enter_python(core_listener *listener) {
     return NULL;
   }
   PyEval_RestoreThread(thread);
+  listener->pid = (long)getpid();
   if (listener->telling)
     *listener->telling = true;
   return thread;
 }
 
 bool core_leave_python(core_listener *listener, PyThreadState *thread) {
+  if (listener->pid != (long)getpid())
+    end_child(listener->state);
   const bool failed = PyErr_Occurred() != NULL;
   if (listener->telling)
     *listener->telling = false;

@@ -33,6 +33,7 @@ typedef struct core_state {
   PyTypeObject *types[CORE_TYPES];
   PyObject *raise;         /* brim.errors.make(code, message, file, line, byte) -> exception */
   PyObject *request;       /* brim.errors.Request: what a function returns that wants the work to stop, or more of it */
+  PyObject *end_child;     /* brim.errors.end_child(exception or None), which does not return */
   PyObject *loads;         /* json.loads */
   struct core_call *calls; /* that are under way, of all threads; with the GIL only */
   bool closing;            /* the interpreter ends: no further call begins */
@@ -167,10 +168,12 @@ typedef struct core_listener {
   bool *telling;                      /* if not NULL: true while the function runs, and so the work waits */
   PyObject *type, *value, *traceback; /* of an exception */
   bool lacking;                       /* memory, to call it */
+  long pid;                           /* of the process that called it */
 } core_listener;
 int core_event(void *listener, const brim_event *event);
 /* The same for any other call of Python from inside core_run: between the two the thread has the GIL; an exception that is set
- * then is kept for core_listened, and core_leave_python returns false. NULL: memory is lacking, as core_listened says then. */
+ * then is kept for core_listened, and core_leave_python returns false. A child of a fork between the two ends in it. NULL: memory
+ * is lacking, as core_listened says then. */
 PyThreadState *core_enter_python(core_listener *listener);
 bool core_leave_python(core_listener *listener, PyThreadState *thread);
 /* Calls a function with the logits and labels of an evaluation of the model, and takes its metrics. */

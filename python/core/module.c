@@ -157,8 +157,9 @@ static int execute(PyObject *module) {
     return -1;
   state->raise = PyObject_GetAttrString(errors, "make");
   state->request = state->raise ? PyObject_GetAttrString(errors, "Request") : NULL;
+  state->end_child = state->request ? PyObject_GetAttrString(errors, "end_child") : NULL;
   Py_DECREF(errors);
-  PyObject *json = state->request ? PyImport_ImportModule("json") : NULL;
+  PyObject *json = state->end_child ? PyImport_ImportModule("json") : NULL;
   state->loads = json ? PyObject_GetAttrString(json, "loads") : NULL;
   Py_XDECREF(json);
   return state->loads ? 0 : -1;
@@ -173,6 +174,8 @@ static int traverse(PyObject *module, visitproc visit, void *arg) {
   if (state)
     Py_VISIT(state->request);
   if (state)
+    Py_VISIT(state->end_child);
+  if (state)
     Py_VISIT(state->loads);
   return 0;
 }
@@ -185,6 +188,8 @@ static int clear(PyObject *module) {
     Py_CLEAR(state->raise);
   if (state)
     Py_CLEAR(state->request);
+  if (state)
+    Py_CLEAR(state->end_child);
   if (state)
     Py_CLEAR(state->loads);
   return 0;

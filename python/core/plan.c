@@ -45,9 +45,7 @@ typedef struct job {
   brim_plan_options options;
   uint64_t epoch;
   PyObject *rows_for; /* a function of the caller's */
-  PyInterpreterState *interpreter;
-  PyObject *type, *value, *traceback; /* of what the function raised */
-  bool lacking;                       /* memory, to call it */
+  core_listener listener;
   brim_plan *plan;
 } job;
 
@@ -68,23 +66,13 @@ static int64_t rows_of(PyObject *answer) {
 /* The caller's limit; called from the thread of the work. What it raises first is kept. */
 static int64_t ask_rows(void *context, int32_t longest) {
   job *j = context;
-  PyThreadState *state = PyThreadState_New(j->interpreter);
-  if (!state) {
-    j->lacking = true;
+  PyThreadState *thread = core_enter_python(&j->listener);
+  if (!thread)
     return 1;
-  }
-  PyEval_RestoreThread(state);
-  PyObject *answer = j->type ? NULL : PyObject_CallFunction(j->rows_for, "i", (int)longest);
-  int64_t rows = answer ? rows_of(answer) : 1;
-  if (PyErr_Occurred()) {
-    PyErr_Fetch(&j->type, &j->value, &j->traceback);
-    rows = 1;
-  }
+  PyObject *answer = j->listener.type ? NULL : PyObject_CallFunction(j->rows_for, "i", (int)longest);
+  const int64_t rows = answer ? rows_of(answer) : 1;
   Py_XDECREF(answer);
-  PyThreadState_Clear(state);
-  PyEval_SaveThread();
-  PyThreadState_Delete(state);
-  return rows;
+  return core_leave_python(&j->listener, thread) ? rows : 1;
 }
 
 static int plan_work(void *context, brim_error *error) {
@@ -121,21 +109,13 @@ PyObject *core_plan_make(PyObject *module, PyObject *args) {
   if (!take_lengths(state, module, lengths, &j.lengths, &array))
     return NULL;
   j.epoch = epoch;
-  j.interpreter = PyInterpreterState_Get();
+  j.listener = (core_listener){.state = state, .interpreter = PyInterpreterState_Get()};
   if (j.rows_for != Py_None) {
     j.options.rows_for = ask_rows;
     j.options.rows_context = &j;
   }
-  int status = core_run(state, j.runtime, plan_work, &j);
+  const int status = core_listened(&j.listener, core_run(state, j.runtime, plan_work, &j));
   Py_XDECREF((PyObject *)array);
-  if (j.type) {
-    PyErr_Clear();
-    PyErr_Restore(j.type, j.value, j.traceback);
-    status = -1;
-  } else if (j.lacking) {
-    PyErr_NoMemory();
-    status = -1;
-  }
   core_plan *self = status == BRIM_OK ? core_new(state, module, CORE_PLAN, runtime, NULL, NULL) : NULL;
   if (!self) {
     brim_plan_free(j.plan);

@@ -36,6 +36,38 @@ class Processes(unittest.TestCase):
             self.assertEqual(json.load(answer), [want, 2500])
         os.waitpid(child, 0)
 
+    def test_a_forked_child_ends_with_the_function_that_forked(self):
+        """A child that comes back out of a function which a run called ends, with its own status; its parent's run continues."""
+        start = ("import os, signal, sys, time, brim\n"
+                 f"folder = {str(HERE)!r}\nrows = folder + '/data/train.csv'\nforked = []\n"
+                 "def fork(kind, answer, how):\n"
+                 "    if not forked and kind != 'progress':\n"
+                 "        child = os.fork()\n"
+                 "        forked.append(child)\n"
+                 "        if child == 0:\n"
+                 "            print('of the child')\n"
+                 "            return how()\n"
+                 "        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)\n"
+                 "    return answer\n"
+                 "train = lambda **options: brim.train(folder + '/model', rows, max_steps=2, progress=False, **options)\n"
+                 "def wait():\n"  # for the other thread, which the handler interrupts
+                 "    while not forked:\n        time.sleep(0.01)\n")
+        called = {"event": "train(on_event=lambda kind, fields: fork(kind, None, how))",
+                  "metrics": "train(eval=rows, compute_metrics=lambda p: fork('', {}, how))",
+                  "rows": "brim.Plan([1, 2, 3], rows_for=lambda longest: fork('', 1, how))",
+                  "reading": "brim.Dataset.from_csv(rows, brim.Tokenizer(folder + '/model'), progress=lambda kind, fields: fork('', None, how))",
+                  "signal": "signal.signal(signal.SIGUSR1, lambda *_: fork('', None, how))\n"
+                            "train(on_event=lambda kind, fields: forked or (os.kill(os.getpid(), signal.SIGUSR1), wait()) and None)"}
+        ways = {"lambda: None": (1, "a forked child cannot continue a run"), "lambda: 1 / 0": (1, "ZeroDivisionError"), "lambda: sys.exit()": (0, ""),
+                "lambda: sys.exit(3)": (3, ""), "lambda: sys.exit('said so')": (1, "said so")}
+        for name, call in called.items():
+            for how, (status, line) in [*ways.items()][:5 if name == "event" else 1]:
+                with self.subTest(name, how=how):
+                    done = subprocess.run([sys.executable, "-c", f"{start}how = {how}\n{call}\nprint('of the parent')"], capture_output=True, text=True, timeout=60)
+                    self.assertEqual((done.returncode, done.stdout.splitlines()), (0, ["of the child", str(status), "of the parent"]), done.stderr)
+                    self.assertIn(line, done.stderr)
+                    self.assertNotIn("Fatal", done.stderr)
+
     def test_threads_share_datasets(self):
         rows = brim.Dataset.from_csv(TRAIN, TOKENIZER)
         want = rows_of(rows.batches(batch_size=6))
