@@ -127,10 +127,11 @@ enum { BRIM_MOST_CUTS = 16, BRIM_SIMILARITY_KINDS = 4 };
  * queries: {"_id", "text"}; relevant: tsv with the header query-id, corpus-id, score; above 0 is relevant. */
 typedef struct brim_retrieval_options {
   const char *corpus, *queries, *relevant;
-  brim_embed_options embed;                   /* without prompt and numbers */
-  const char *query_prompt, *document_prompt; /* texts begin with these; NULL: with what brim_embedder_query_prompt says */
-  const char *similarity;                     /* NULL: the folder's, or cosine */
-  uint64_t at[BRIM_MOST_CUTS];                /* where rankings are cut, ending with 0; none: 1, 3, 5, 10, 100 */
+  brim_embed_options embed; /* without prompt and numbers */
+  const char *query_prompt,
+      *document_prompt;        /* texts begin with these; NULL: with the folder's of the names query and document */
+  const char *similarity;      /* NULL: the folder's, or cosine */
+  uint64_t at[BRIM_MOST_CUTS]; /* where rankings are cut, ending with 0; none: 1, 3, 5, 10, 100 */
 } brim_retrieval_options;
 
 /* Means over queries, of the first k documents. */
@@ -160,11 +161,6 @@ typedef struct brim_retrieval_report {
  * line: an id twice, a document or a query without one, an unknown query, no relevant document at all. */
 BRIM_API int brim_evaluate_retrieval(brim_embedder *embedder, const brim_retrieval_options *options, brim_retrieval_report *out,
                                      brim_error *err) BRIM_CHECK;
-/* What queries, or documents, begin with: the folder's prompt "query" or "document", or "". As in sentence-transformers neither
- * its default nor another name, such as "passage", takes their place. */
-BRIM_API const char *brim_embedder_query_prompt(brim_embedder *embedder);
-BRIM_API const char *brim_embedder_document_prompt(brim_embedder *embedder);
-
 /* Correlation of similarities with scores, of pairs of texts. */
 typedef struct brim_similarity_report {
   uint64_t pairs;

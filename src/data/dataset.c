@@ -33,9 +33,10 @@ brim_dataset *brim_dataset_new(brim_runtime *runtime, brim_error *err) {
   return dataset;
 }
 
-/* Of one prompt in several places they are counted once. */
+/* Of one prompt in several places they are counted once, and of rows that know them not again. */
 static int count_prompts(brim_dataset *d, const brim_encode_options *encode, const brim_tokenizer *tokenizer, brim_error *err) {
-  d->prompted = true;
+  if (d->prompted)
+    return BRIM_OK;
   for (int i = 0; i < BRIM_MOST_PROMPTS; i++) {
     const char *text = encode->prompts[i];
     int same = 0;
@@ -45,6 +46,7 @@ static int count_prompts(brim_dataset *d, const brim_encode_options *encode, con
     if (text && same == i)
       BRIM_TRY(brim_prompt_tokens(d->runtime, tokenizer, text, encode->max_length, &d->prompt_tokens[i], err));
   }
+  d->prompted = true;
   return BRIM_OK;
 }
 

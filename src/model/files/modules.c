@@ -357,8 +357,7 @@ static int read_module(brim_modules *m, const char *folder, const brim_json_docu
 }
 
 static int read_modules(brim_modules *m, const char *folder, brim_error *err) {
-  brim_json_document *d;
-  d = NULL;
+  brim_json_document *d = NULL;
   if (m->listed)
     BRIM_TRY(brim_module_json(m->runtime, folder, "", "modules.json", &d, err));
   const brim_json_value *root = d ? brim_json_root(d) : NULL;

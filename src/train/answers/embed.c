@@ -171,14 +171,6 @@ int32_t brim_embedder_max_length(const brim_embedder *e) {
   return brim_length_of(e->modules.max_length, brim_tokenizer_max_length(e->tokenizer), brim_model_max_length(e->model));
 }
 
-const char *brim_embedder_query_prompt(brim_embedder *e) {
-  return brim_embedder_prompt(e, "query");
-}
-
-const char *brim_embedder_document_prompt(brim_embedder *e) {
-  return brim_embedder_prompt(e, "document");
-}
-
 const char *brim_embedder_similarity(brim_embedder *e) {
   return brim_modules_similarity(&e->modules);
 }

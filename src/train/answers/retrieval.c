@@ -186,7 +186,7 @@ static uint64_t relevant_count(const search *s, uint64_t query) {
 }
 
 static int embed_queries(search *s, uint64_t *done) {
-  const char *prompt = s->options->query_prompt ? s->options->query_prompt : brim_embedder_query_prompt(s->embedder);
+  const char *prompt = s->options->query_prompt ? s->options->query_prompt : brim_embedder_prompt(s->embedder, "query");
   BRIM_TRY(embed_window(s, prompt));
   take_vectors(s, s->window.vectors, s->window.count, s->asked + *done * (uint64_t)s->width);
   *done += s->window.count;
@@ -238,7 +238,7 @@ static int read_queries(search *s) {
 /* ---- documents ----------------------------------------------------------------------------------------------- */
 
 static int search_window(search *s) {
-  const char *prompt = s->options->document_prompt ? s->options->document_prompt : brim_embedder_document_prompt(s->embedder);
+  const char *prompt = s->options->document_prompt ? s->options->document_prompt : brim_embedder_prompt(s->embedder, "document");
   BRIM_TRY(embed_window(s, prompt));
   take_vectors(s, s->window.vectors, s->window.count, s->documents);
   brim_pool_run(s->runtime, (int64_t)((s->report->queries + GROUP - 1) / GROUP), search_group, s);

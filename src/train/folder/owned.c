@@ -173,7 +173,8 @@ int brim_owned_in_checkpoints(brim_runtime *runtime, const char *checkpoints, co
 
 /* ---- a whole folder --------------------------------------------------------------------------------------- */
 
-int brim_owned_checkpoints(brim_runtime *runtime, const char *folder, bool *found, bool *foreign, brim_error *err) {
+/* Is a complete checkpoint in folder/checkpoints, and a name that is none of brim's? */
+static int look_at_checkpoints(brim_runtime *runtime, const char *folder, bool *found, bool *foreign, brim_error *err) {
   char **names = NULL, *path = brim_path_join(runtime, folder, "checkpoints");
   size_t count = 0;
   bool ours;
@@ -198,7 +199,7 @@ static int holds_run(brim_runtime *runtime, const char *folder, bool *run, bool 
   brim_owned_log log;
   bool found, folds;
   BRIM_TRY(brim_owned_log_of(runtime, folder, &log, err));
-  BRIM_TRY(brim_owned_checkpoints(runtime, folder, &found, foreign_checkpoints, err));
+  BRIM_TRY(look_at_checkpoints(runtime, folder, &found, foreign_checkpoints, err));
   BRIM_TRY(brim_folds_files_in(runtime, folder, &folds, err));
   *run = log == BRIM_LOG_OURS || (log == BRIM_LOG_NONE && (found || folds));
   return BRIM_OK;

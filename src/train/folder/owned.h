@@ -23,8 +23,6 @@ int brim_owned_checkpoint(brim_runtime *runtime, const char *checkpoints, const 
  * left). */
 int brim_owned_in_checkpoints(brim_runtime *runtime, const char *checkpoints, const char *name, bool *ours,
                               brim_error *err) BRIM_CHECK;
-/* Is a complete checkpoint in folder/checkpoints, and a name that is none of brim's? */
-int brim_owned_checkpoints(brim_runtime *runtime, const char *folder, bool *found, bool *foreign, brim_error *err) BRIM_CHECK;
 /* The name of one that is half written or half removed: "step-N" made temporary (path.h), or "best", which was a copy. */
 bool brim_owned_half_checkpoint(const char *name);
 /* A link to "step-N", or to that or to such a link in some folder `checkpoints`. */

@@ -346,13 +346,12 @@ int brim_run_folder_restore(brim_run_folder *folder, brim_error *err) {
   return brim_run_folder_change(folder, BRIM_CHANGE_RESTORE, err);
 }
 
-/* A run in folds has a tokenizer and curves in each fold alone. */
+/* A run in folds has a tokenizer in each fold alone. */
 static int remove_if_single(const brim_run_folder *folder, const char *name, brim_error *err) {
-  bool ours = brim_is_tokenizer_file(name);
-  if (strcmp(name, "tensorboard") == 0)
-    BRIM_TRY(brim_owned_tensorboard(folder->runtime, folder->output, &ours, err));
-  char *path = ours ? brim_path_join(folder->runtime, folder->output, name) : NULL;
-  int status = !ours ? BRIM_OK : path ? brim_remove_tree(folder->runtime, path, err) : BRIM_NOMEM(err);
+  if (!brim_is_tokenizer_file(name))
+    return BRIM_OK;
+  char *path = brim_path_join(folder->runtime, folder->output, name);
+  const int status = path ? brim_remove_tree(folder->runtime, path, err) : BRIM_NOMEM(err);
   brim_release(folder->runtime, path);
   return status;
 }
