@@ -11,11 +11,13 @@ import sys
 import tempfile
 import threading
 import unittest
+import unittest.mock
 
 import brim
 import case
 
 HERE = case.folder()
+FOLDER = pathlib.Path(__file__).parent.parent / "golden" / "tasks" / "folders" / "st-cls-dense"
 MODEL, TRAIN = HERE / "model", HERE / "data" / "train.csv"
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -164,6 +166,27 @@ class Fetching(unittest.TestCase):
         cache(home, "owner/tiny", leave_out=["model.safetensors"])
         done = self.run_python("import brim; print(brim.Model('owner/tiny', labels=['a', 'b']).outputs)", home)
         self.assertEqual(done.stdout, "2\n", done.stderr)
+
+    def test_sentences(self):
+        """the encoder where modules.json says, the modules after it, and an older name of what says where texts are cut; nothing of what lies near"""
+        home = pathlib.Path(tempfile.mkdtemp(dir=HERE))
+        folder = pathlib.Path(shutil.copytree(FOLDER, home / "folder"))
+        modules = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
+        for module, path in zip(modules, ("inner/encoder", "pool", "dense")):
+            (folder / path).mkdir(parents=True)
+            for file in [*(folder / module["path"]).iterdir()] if module["path"] else [*folder.glob("tokenizer*"), folder / "config.json", folder / "model.safetensors"]:
+                file.rename(folder / path / file.name)
+            module["path"] = path
+        (folder / "modules.json").write_text(json.dumps(modules), encoding="utf-8")
+        (folder / "sentence_bert_config.json").unlink()
+        (folder / "inner" / "encoder" / "sentence_distilbert_config.json").write_text('{"max_seq_length": 4}', encoding="utf-8")
+        needed = {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file() and file.name not in ("expected.safetensors", "texts.json")}
+        code = "import sys, brim; print(brim.Model(sys.argv[1]).embed(['the old film was good and the acting bad']).tolist())"
+        wanted = subprocess.run([sys.executable, "-c", code, str(folder)], capture_output=True, text=True, check=True).stdout
+        with unittest.mock.patch.object(Hub, "files", {**needed, "other/model.safetensors": b"x", "texts.json": b"[]"}):
+            done = self.run_python(code.replace("sys.argv[1]", "'owner/tiny'"), home)
+        self.assertEqual(done.stdout, wanted, done.stderr)
+        self.assertEqual({path.split("/", 5)[5] for path in self.asked if "/resolve/" in path}, set(needed))
 
     def test_not_there(self):
         home = pathlib.Path(tempfile.mkdtemp(dir=HERE))

@@ -169,7 +169,8 @@ class Edits(unittest.TestCase):
         model = brim.Model(folder)
         for given in (prompts, None, prompts[::-1]):
             rows_of = brim.Dataset.of(rows, model.tokenizer, labelled=True, text_columns=["sentence1", "sentence2"], label_column="score", labels=model.labels, **({"prompts": given} if given else {}))
-            self.assertAlmostEqual(model.evaluate(rows_of)["pearson"], pearson(given or ["", ""]), 4)
+            for part in (rows_of, rows_of.select(range(len(rows)))):
+                self.assertAlmostEqual(model.evaluate(part)["pearson"], pearson(given or ["", ""]), 4)
         trained = brim.train(folder, rows, task="embedding", prompts={"query": prompts[0], "document": prompts[1]}, lr=1e-30, max_steps=1).model
         self.assertAlmostEqual(trained.evaluate(rows)["pearson"], pearson(["", ""]), 4)
 
